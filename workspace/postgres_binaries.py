@@ -105,7 +105,8 @@ def check_initdb_may_run(account: Account) -> None:
     except KeyError:
         raise PostgresError(
             f"This process runs as uid {uid}, which has no entry in /etc/passwd, and "
-            "PostgreSQL's initdb needs one: run as a user with an entry, or set DATABASE_URL to a server that runs already."
+            "PostgreSQL's initdb needs one: run as a user with an entry, "
+            "or set DATABASE_URL to a server that runs already."
         ) from None
 
 

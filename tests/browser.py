@@ -1,0 +1,107 @@
+"""Finding a Chromium to drive: a named one, Playwright's own, the system's, Chrome or Edge.
+
+`python -m tests.browser` makes sure there is one, and installs one where it knows how.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserType, Error, sync_playwright
+
+SYSTEM_NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+    "chrome",
+)
+ARGUMENTS = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+    "--disable-gpu",
+    "--font-render-hinting=none",
+]
+# How Playwright says that a browser is not there. Asking for its path does not tell: with
+# `playwright install --only-shell` the path of the full browser is absent and a launch works.
+ABSENT = ("Executable doesn't exist", "is not found at", "Failed to launch")
+DEBIAN_PACKAGE = "chromium-headless-shell"
+HINT = (
+    "no browser was found: run `playwright install chromium` or `apt-get install "
+    f"{DEBIAN_PACKAGE}`, or set E2E_BROWSER to the path of one"
+)
+
+
+class NoBrowserError(Exception):
+    """There is no browser on this machine; the text says how to get one and what was tried."""
+
+
+def candidates() -> Iterator[dict[str, Any]]:
+    """Launch arguments to try, best first. A browser named by E2E_BROWSER is the only one."""
+    if named := os.environ.get("E2E_BROWSER"):
+        yield {"executable_path": named}
+        return
+    yield {}
+    for name in SYSTEM_NAMES:
+        if path := shutil.which(name):
+            yield {"executable_path": path}
+    yield {"channel": "chrome"}
+    yield {"channel": "msedge"}
+
+
+def launch(browser_type: BrowserType, **options: Any) -> Browser:
+    """Launch the first browser that is there."""
+    tried = []
+    for candidate in candidates():
+        try:
+            return browser_type.launch(**{"args": ARGUMENTS, **options, **candidate})
+        except Error as error:
+            if not any(sign in error.message for sign in ABSENT):
+                raise
+            tried.append(f"{candidate or 'playwright'}: {error.message.splitlines()[0]}")
+    raise NoBrowserError(HINT + "\n  " + "\n  ".join(tried))
+
+
+def is_required() -> bool:
+    """Whether a missing browser fails the tests rather than skipping them."""
+    return bool(os.environ.get("CI") or os.environ.get("E2E_REQUIRED"))
+
+
+def main() -> int:
+    """Find a browser or install one. Failing is for the tests to say, which skip or fail by CI."""
+    if _is_there() or os.environ.get("E2E_BROWSER"):
+        return 0
+    for command in _installers():
+        print("· Installing a browser:", *command, flush=True)
+        subprocess.call(command)
+        if _is_there():
+            return 0
+    print(HINT[0].upper() + HINT[1:] + ".", file=sys.stderr)
+    return 1 if is_required() else 0
+
+
+def _is_there() -> bool:
+    with sync_playwright() as playwright:
+        try:
+            launch(playwright.chromium).close()
+        except NoBrowserError:
+            return False
+    return True
+
+
+def _installers() -> Iterator[list[str]]:
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        yield ["apt-get", "update", "-qq"]
+        yield ["apt-get", "install", "-y", "-qq", "--no-install-recommends", DEBIAN_PACKAGE]
+    yield [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
