@@ -1,0 +1,19 @@
+"""Triggers of tables that are only ever added to."""
+
+from __future__ import annotations
+
+import pgtrigger
+
+
+def append_only(name: str) -> list[pgtrigger.Trigger]:
+    """The database refuses to change, delete or truncate the rows of a table."""
+    return [
+        pgtrigger.Protect(
+            name=f"{name}_never_change", operation=pgtrigger.Update | pgtrigger.Delete
+        ),
+        pgtrigger.Protect(
+            name=f"{name}_never_truncate",
+            operation=pgtrigger.Truncate,
+            level=pgtrigger.Statement,
+        ),
+    ]

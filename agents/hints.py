@@ -1,0 +1,63 @@
+"""Hints that something is new. They carry ids only and may be lost without harm.
+
+PostgreSQL's NOTIFY on channel ``needs_you`` with one of these payloads:
+
+    s:<session id>:<seq>    the session has events up to seq
+    q:<user id>             what waits on this person has changed
+    x:<digest>              the login whose session key has this digest has ended
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from django.db import connection, transaction
+
+CHANNEL = "needs_you"
+#: NOTIFY inside a busy writing transaction serialises commits, so hints leave after it, in one
+#: statement that does not wait for the disk.
+_SEND = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
+
+
+class _Hints:
+    """The hints of one transaction, one per subject, sent together after its commit."""
+
+    def __init__(self) -> None:
+        self.payloads: dict[str, str] = {}
+
+    def __call__(self) -> None:
+        with connection.cursor() as cursor:
+            for payload in self.payloads.values():
+                cursor.execute(_SEND, [CHANNEL, payload])
+
+
+def session_moved(session_id: int, seq: int) -> None:
+    """Tell watchers of the session, once this transaction has committed."""
+    _after_commit(f"s:{session_id}", f"s:{session_id}:{seq}")
+
+
+def queue_moved(user_id: int) -> None:
+    """Tell a person's pages that their queue changed, once this transaction has committed."""
+    _after_commit(f"q:{user_id}", f"q:{user_id}")
+
+
+def login_ended(session_key: str) -> None:
+    """Tell every process to close the sockets of a login."""
+    digest = login_digest(session_key)
+    _after_commit(f"x:{digest}", f"x:{digest}")
+
+
+def login_digest(session_key: str) -> str:
+    return hashlib.sha256(session_key.encode()).hexdigest()[:32]
+
+
+def _after_commit(subject: str, payload: str) -> None:
+    if not connection.in_atomic_block:
+        hints = _Hints()
+        hints.payloads[subject] = payload
+        return hints()
+    hints = next((f for _, f, _ in connection.run_on_commit if isinstance(f, _Hints)), _Hints())
+    if not hints.payloads:
+        transaction.on_commit(hints, robust=True)
+    hints.payloads[subject] = payload
+    return None

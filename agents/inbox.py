@@ -1,0 +1,102 @@
+"""What is owed to a session: queued, leased to a run, and carried once that run completes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from agents import clock, events, moves, waking
+from agents.lifecycle import Cause, InboxKind, InboxState, RunStatus
+from agents.models import InboxItem, Run, Session
+from agents.runtime import Given
+
+MAX_HOPS = 4
+MAX_FAILED_DELIVERIES = 3
+
+
+@dataclass(frozen=True)
+class Owed:
+    item_id: int
+    given: Given
+
+
+def owe(
+    session: Session,
+    kind: InboxKind,
+    *,
+    author: str,
+    body: str,
+    data: dict[str, Any] | None = None,
+    hops: int = 0,
+    source_key: str = "",
+) -> InboxItem:
+    """Owe a locked session something. A ``source_key`` lets the same thing be owed once only."""
+    return InboxItem.objects.create(
+        session=session,
+        kind=kind,
+        author=author,
+        body=body,
+        data=data or {},
+        hops=hops,
+        source_key=source_key,
+    )
+
+
+def lease_to(run: Run) -> list[Owed]:
+    """Give a claimed run all that is owed: what waits, and what its lost claim had been given."""
+    InboxItem.objects.filter(session_id=run.session_id, state=InboxState.QUEUED).update(
+        state=InboxState.LEASED, leased_by=run, attempts=F("attempts") + 1
+    )
+    items = InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED).order_by("pk")
+    return [Owed(item.pk, Given(item.kind, item.author, item.body, item.data)) for item in items]
+
+
+def carried(run: Run) -> None:
+    """The run completed: what it was given is done with."""
+    _leased(run).update(state=InboxState.ACKED)
+
+
+def owed_again(session: Session, run: Run) -> None:
+    """The run failed: all is owed again, but mail that failed three times is given up, and said."""
+    dead = _leased(run).filter(kind=InboxKind.MAIL, attempts__gte=MAX_FAILED_DELIVERIES)
+    given_up = list(dead.values_list("author", flat=True))
+    if given_up:
+        dead.update(state=InboxState.DEAD)
+        events.record(
+            session,
+            "mail_lost",
+            actor="system",
+            run=run,
+            text=f"{len(given_up)} message(s) given up after {MAX_FAILED_DELIVERIES} failed turns.",
+            data={"from": given_up},
+        )
+    _leased(run).update(state=InboxState.QUEUED, leased_by=None)
+
+
+def _leased(run: Run) -> QuerySet[InboxItem]:
+    return InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED)
+
+
+def waits(session: Session) -> bool:
+    """Whether anything is owed that no run holds."""
+    return InboxItem.objects.filter(session=session, state=InboxState.QUEUED).exists()
+
+
+def hops_of(run: Run) -> int:
+    """How many agents the mail in this run's hands has come through."""
+    return max(_leased(run).values_list("hops", flat=True), default=0)
+
+
+def release_waiting_run(session: Session) -> Run | None:
+    """Let a run that waits for a person go on; its asks stay open and answerable."""
+    run = moves.live_run(session)
+    if run is None or run.status != RunStatus.WAITING_HUMAN:
+        return None
+    moves.move(run, RunStatus.CONTINUED)
+    return run
+
+
+def wake_for_person(session: Session) -> None:
+    waking.wake(session, Cause.HUMAN, clock.now())

@@ -1,0 +1,24 @@
+"""Limits that agents share: one that is reached holds every agent of its lane."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import connection
+
+from agents.models import Session
+
+#: Two agents may reach the limit at once: the later end counts.
+_BLOCK = """
+INSERT INTO agents_lane (name, blocked_until, reason) VALUES (%s, %s, %s)
+ON CONFLICT (name) DO UPDATE SET
+    blocked_until = GREATEST(agents_lane.blocked_until, EXCLUDED.blocked_until),
+    reason = EXCLUDED.reason
+"""
+
+
+def block(session: Session, until: datetime, *, reason: str) -> None:
+    """Hold the lane of this session's agent, if it has one."""
+    if session.agent.lane:
+        with connection.cursor() as cursor:
+            cursor.execute(_BLOCK, [session.agent.lane, until, reason[:300]])

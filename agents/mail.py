@@ -1,0 +1,85 @@
+"""Messages from agent to agent. Only between agents that share an owner, and never in circles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agents import clock, events, inbox, moves, starting, waking
+from agents.lifecycle import AgentState, Cause, InboxKind
+from agents.locking import lock_sessions
+from agents.models import Run, Session
+from agents.runtime import Mail
+
+
+def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Session]:
+    """The sender's session and the home sessions it writes to, locked in the one order."""
+    slugs = {mail.to_slug for mail in mails}
+    homes: Sequence[int] = []
+    if slugs:
+        homes = list(
+            Session.objects.filter(
+                is_home=True,
+                agent__slug__in=slugs,
+                agent__owners__agents__sessions=session_id,
+            )
+            .exclude(agent__lifecycle=AgentState.RETIRED)
+            .distinct()
+            .values_list("pk", flat=True)
+        )
+    return lock_sessions([session_id, *homes])
+
+
+def send_all(
+    session: Session, run: Run, mails: Sequence[Mail], locked: dict[int, Session]
+) -> None:
+    """Deliver each message, or say in the sender's thread why it was not delivered."""
+    by_slug = {home.agent.slug: home for home in locked.values() if home.is_home}
+    hops = inbox.hops_of(run) + 1
+    for place, mail in enumerate(mails):
+        home = by_slug.get(mail.to_slug)
+        if why := _undeliverable(session, home, hops):
+            _say_lost(session, run, mail, why)
+        elif home is not None:
+            _deliver(session, run, mail, home, hops=hops, place=place)
+
+
+def _undeliverable(session: Session, home: Session | None, hops: int) -> str:
+    if home is None:
+        return "there is no such agent"
+    if home.pk == session.pk or home.agent_id == session.agent_id:
+        return "an agent does not write to itself"
+    if hops > inbox.MAX_HOPS:
+        return f"it went through {inbox.MAX_HOPS} agents already"
+    return ""
+
+
+def _deliver(
+    session: Session, run: Run, mail: Mail, home: Session, *, hops: int, place: int
+) -> None:
+    author = f"agent:{session.agent.slug}"
+    inbox.owe(
+        home,
+        InboxKind.MAIL,
+        author=author,
+        body=mail.text,
+        hops=hops,
+        source_key=f"mail:{run.pk}:{place}",
+    )
+    events.record(home, "mail", actor=author, text=mail.text, data={"hops": hops})
+    events.record(
+        session, "mail_sent", actor=author, run=run, text=mail.text, data={"to": mail.to_slug}
+    )
+    waking.wake(home, Cause.MAIL, clock.now())
+    starting.queue_if_due(home)
+    moves.restate(home)
+
+
+def _say_lost(session: Session, run: Run, mail: Mail, why: str) -> None:
+    events.record(
+        session,
+        "mail_lost",
+        actor="system",
+        run=run,
+        text=f"Not delivered to @{mail.to_slug}: {why}.",
+        data={"to": mail.to_slug},
+    )

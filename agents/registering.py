@@ -1,0 +1,92 @@
+"""Brings an agent into the workspace, with its home session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from pydantic import ValidationError as ShapeError
+
+from agents import clock, events, moves, runtime, starting, wake_policy, waking
+from agents.lifecycle import AgentState
+from agents.locking import lock_session
+from agents.models import Agent, Session
+
+
+@transaction.atomic
+def register_agent(
+    *,
+    slug: str,
+    owners: Iterable[AbstractBaseUser],
+    runtime_key: str,
+    settings: dict[str, Any],
+    wake: dict[str, Any] | None = None,
+    name: str = "",
+    lifecycle: AgentState = AgentState.DRAFT,
+    **fields: str,
+) -> Agent:
+    """A new agent, checked whole. Raises ValidationError with a message per field.
+
+    ``fields`` are title, mission, contract and lane.
+    """
+    agent = Agent(
+        slug=slug,
+        name=name or slug.replace("-", " ").capitalize(),
+        runtime=runtime_key,
+        wake_policy=wake or {"kind": "manual"},
+        lifecycle=lifecycle,
+        **fields,
+    )
+    agent.settings = checked_settings(runtime_key, settings)
+    check_wake_policy(agent.wake_policy)
+    agent.full_clean()
+    agent.save()
+    agent.owners.set(owners)
+    open_session(agent, is_home=True)
+    return agent
+
+
+def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The runtime's settings, complete and valid."""
+    try:
+        model = runtime.by_key(runtime_key).settings_model
+    except LookupError as error:
+        raise ValidationError({"runtime": str(error)}) from error
+    try:
+        return model.model_validate(settings).model_dump(mode="json")
+    except ShapeError as error:
+        raise ValidationError({"settings": _messages(error)}) from error
+
+
+def check_wake_policy(stored: dict[str, Any]) -> None:
+    try:
+        wake_policy.parse(stored)
+    except ShapeError as error:
+        raise ValidationError({"wake_policy": _messages(error)}) from error
+
+
+def _messages(error: ShapeError) -> list[str]:
+    return [
+        f"{'.'.join(str(part) for part in detail['loc']) or 'settings'}: "
+        f"{detail['msg'].removeprefix('Value error, ')}"
+        for detail in error.errors()
+    ]
+
+
+def open_session(
+    agent: Agent, *, title: str = "", is_home: bool = False, external_id: str = ""
+) -> Session:
+    """A new session of an agent. A home session of an active agent is due by its wake policy."""
+    with transaction.atomic():
+        created = Session.objects.create(
+            agent=agent, title=title, is_home=is_home, external_id=external_id
+        )
+        session = lock_session(created.pk)
+        waking.first(session, clock.now())
+        events.record(session, "state", actor="system", text="The session was opened.")
+        starting.queue_if_due(session)
+        moves.restate(session)
+    return session

@@ -1,0 +1,192 @@
+"""The port to what executes a turn, and the neutral shapes that cross it.
+
+A runtime yields events while the turn runs and exactly one ``Ended`` last. It writes nothing itself;
+it must stop its work and leave no process behind when its generator is closed or cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agents.lifecycle import Outcome
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from agents.models import Run, Session
+
+
+@dataclass(frozen=True)
+class AgentFacts:
+    slug: str
+    name: str
+    title: str
+    mission: str
+    contract: str
+    runtime: str
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Something owed that this turn carries. ``kind`` is verdict, message or mail.
+
+    A verdict's ``data`` is {ask_id, prompt, option, label, text, meaning}; ``option`` is the id.
+    """
+
+    kind: str
+    author: str
+    body: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A claimed run: what to do, and the epoch that proves the claim."""
+
+    run_id: int
+    session_id: int
+    number: int
+    epoch: int
+    cause: str
+    agent: AgentFacts
+    given: tuple[Given, ...] = ()
+    last_outcome: str = ""
+    history: tuple[str, ...] = ()
+    external_id: str = ""
+    session_data: dict[str, Any] = field(default_factory=dict)
+    left_behind: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.run_id, self.session_id, self.epoch)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """What a writer for a run must hold: if the epoch has moved on, it writes nothing."""
+
+    run_id: int
+    session_id: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Started:
+    """The turn's process exists: {"host", "pid", "pgid", "started"}."""
+
+    process: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A piece of what the agent says, as it comes."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    call_id: str
+    title: str
+    status: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Reported:
+    text: str
+
+
+@dataclass(frozen=True)
+class Noticed:
+    text: str
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A line that looked like a marker and was not taken."""
+
+    line: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Usage:
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Mail:
+    to_slug: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How the turn went. ``asks`` are drafts of the asks layer; they are raised as the run settles.
+
+    ``retry_at`` is when a limit passes; ``error`` says what broke, in words for the owner.
+    """
+
+    outcome: Outcome
+    report: str = ""
+    asks: tuple[object, ...] = ()
+    mails: tuple[Mail, ...] = ()
+    error: str = ""
+    retry_at: datetime | None = None
+    session_data: dict[str, Any] | None = None
+    external_id: str = ""
+
+
+TurnEvent = Started | Said | Step | Reported | Noticed | Ignored | Usage | Ended
+
+
+class Runtime(Protocol):
+    """What executes a turn; one per agent protocol."""
+
+    key: str
+    settings_model: type[BaseModel]
+
+    def take_turn(self, turn: Turn) -> AsyncIterator[TurnEvent]: ...
+
+
+_runtimes: dict[str, Runtime] = {}
+
+
+def register(runtime: Runtime) -> None:
+    """Make a runtime known by its key."""
+    _runtimes[runtime.key] = runtime
+
+
+def by_key(key: str) -> Runtime:
+    """The runtime of that key. Raises LookupError with the known ones."""
+    if key not in _runtimes:
+        known = ", ".join(sorted(_runtimes)) or "none"
+        raise LookupError(f"There is no runtime “{key}”. Known: {known}.")
+    return _runtimes[key]
+
+
+def keys() -> list[str]:
+    return sorted(_runtimes)
+
+
+AskRaiser = Callable[["Session", "Run", Sequence[object]], None]
+_raise_asks: AskRaiser | None = None
+
+
+def asks_are_raised_by(raiser: AskRaiser) -> None:
+    """The asks layer plugs itself in here: it is above this one and cannot be imported."""
+    global _raise_asks
+    _raise_asks = raiser
+
+
+def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
+    """Raise what a turn asks, in the transaction that settles it."""
+    if drafts and _raise_asks is None:
+        raise RuntimeError("No asks layer is installed to raise this turn's questions.")
+    if drafts and _raise_asks is not None:
+        _raise_asks(session, run, drafts)

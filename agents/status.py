@@ -1,0 +1,107 @@
+"""Which status a session has and why, in one sentence. A pure function of facts.
+
+The stored status is this function's value at ``Session.moved_at``; tests hold the two equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agents.lifecycle import AgentState, Cause, RunStatus, SessionState, Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """All that a status depends on. ``live_run`` is the status of the one live run, or empty."""
+
+    agent_state: str
+    session_state: str
+    state_reason: str = ""
+    live_run: str = ""
+    open_asks: int = 0
+    wake_at: datetime | None = None
+    wake_cause: str = ""
+    idle_streak: int = 0
+    error_streak: int = 0
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Standing:
+    status: Status
+    reason: str
+
+
+def standing(facts: Facts) -> Standing:
+    """The session's status with its reason; the first rule that applies wins."""
+    return _of_the_agent(facts) or _of_the_run(facts) or _of_the_wake(facts)
+
+
+def _of_the_agent(facts: Facts) -> Standing | None:
+    if facts.agent_state == AgentState.RETIRED or facts.session_state == SessionState.ENDED:
+        return Standing(Status.RETIRED, facts.state_reason or "Retired by a person.")
+    if facts.session_state == SessionState.PAUSED:
+        return Standing(Status.PAUSED, facts.state_reason or "Paused by a person.")
+    if facts.agent_state == AgentState.PAUSED:
+        return Standing(Status.PAUSED, "The agent is paused. A person resumes it.")
+    if facts.agent_state == AgentState.DRAFT:
+        return Standing(Status.DRAFT, "Defined, and not started yet.")
+    return None
+
+
+def _of_the_run(facts: Facts) -> Standing | None:
+    if facts.live_run == RunStatus.WAITING_HUMAN:
+        return Standing(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} It holds no process.")
+    if facts.live_run == RunStatus.RUNNING:
+        return Standing(Status.RUNNING, "A run is under way.")
+    if facts.live_run == RunStatus.QUEUED:
+        return Standing(Status.RUNNING, "A run is queued and starts when a worker is free.")
+    if facts.open_asks:
+        return Standing(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} No run is under way.")
+    return None
+
+
+def _of_the_wake(facts: Facts) -> Standing:
+    if facts.wake_at is None:
+        return _asleep(facts)
+    if facts.wake_at <= facts.now:
+        return Standing(Status.DUE, f"Due now because of {_because(facts.wake_cause)}.")
+    if facts.wake_cause == Cause.RESOURCE:
+        return Standing(Status.WAITING_RESOURCE, "A limit was reached. It goes on when it passes.")
+    if facts.wake_cause == Cause.BACKOFF and facts.error_streak:
+        return Standing(
+            Status.BACKING_OFF, f"Failed {_times(facts.error_streak)} in a row. It tries again."
+        )
+    if facts.wake_cause == Cause.BACKOFF:
+        return Standing(
+            Status.BACKING_OFF,
+            f"Found nothing to do {_times(facts.idle_streak)} in a row. It looks again later.",
+        )
+    return Standing(Status.SCHEDULED, f"Starts again by {_because(facts.wake_cause)}.")
+
+
+def _asleep(facts: Facts) -> Standing:
+    if facts.wake_cause == Cause.BLOCKED:
+        return Standing(Status.BLOCKED, "It says it is blocked and asked nothing. Only you move it.")
+    if facts.wake_cause == Cause.EVENT:
+        return Standing(Status.WAITING_EVENT, "Starts when a message names it.")
+    return Standing(Status.MANUAL, "Starts when a person says so.")
+
+
+def _asks(count: int) -> str:
+    return "It asked a question." if count == 1 else f"It asked {count} questions."
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _because(cause: str) -> str:
+    return {
+        Cause.HUMAN: "a person",
+        Cause.MAIL: "another agent's message",
+        Cause.SCHEDULE: "its schedule",
+        Cause.BACKOFF: "its back-off",
+        Cause.RESOURCE: "a limit that passed",
+    }.get(Cause(cause) if cause else Cause.SCHEDULE, "its schedule")

@@ -1,0 +1,96 @@
+"""What time brings: due sessions start, lapsed claims are taken over, emptied queues heal.
+
+Any number of workers may tick at once. Each session is looked at under its own lock, and whatever
+another worker holds is left to it.
+"""
+
+from __future__ import annotations
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
+
+from agents import clock, inbox, moves, starting, tasks, waking
+from agents.lifecycle import LIVE_RUNS, AgentState, Cause, InboxKind, InboxState, SessionState
+from agents.models import InboxItem, Run, Session
+
+BATCH = 100
+
+#: Runs that a worker should look at and that no job waiting in the queue points to.
+_RUNS_WITHOUT_A_JOB = """
+SELECT run.id FROM agents_run run
+WHERE (run.status = 'queued' AND run.queued_at < clock_timestamp() - interval '1 second'
+       OR run.status = 'running' AND run.lease_until < clock_timestamp())
+  AND NOT EXISTS (
+    SELECT FROM procrastinate_jobs job
+    WHERE job.task_name = %s AND job.status = 'todo' AND (job.args->>'run_id')::bigint = run.id)
+ORDER BY run.id LIMIT %s
+"""
+
+
+def tick() -> int:
+    """Start what is due and heal what was dropped; how many sessions and runs were moved."""
+    moved = sum(_start_if_due(session_id) for session_id in _due_sessions())
+    moved += sum(_wake_forgotten(session_id) for session_id in _forgotten_sessions())
+    return moved + _enqueue_dropped_runs()
+
+
+def _due_sessions() -> list[int]:
+    live = Run.objects.filter(session=OuterRef("pk"), status__in=LIVE_RUNS)
+    due = Session.objects.filter(
+        ~Exists(live),
+        state=SessionState.ACTIVE,
+        agent__lifecycle=AgentState.ACTIVE,
+        wake_at__lte=clock.now(),
+    )
+    return list(due.order_by("wake_at", "pk").values_list("pk", flat=True)[:BATCH])
+
+
+def _lock_if_free(session_id: int) -> Session | None:
+    rows = Session.objects.select_for_update(of=("self",), skip_locked=True)
+    return rows.select_related("agent").filter(pk=session_id).first()
+
+
+@transaction.atomic
+def _start_if_due(session_id: int) -> bool:
+    session = _lock_if_free(session_id)
+    if session is None:
+        return False
+    run = starting.queue_if_due(session)
+    moves.restate(session)
+    return run is not None
+
+
+def _forgotten_sessions() -> list[int]:
+    """Sessions asleep with something owed. There should be none; see ``_wake_forgotten``."""
+    live = Run.objects.filter(session=OuterRef("pk"), status__in=LIVE_RUNS)
+    owed = InboxItem.objects.filter(session=OuterRef("pk"), state=InboxState.QUEUED)
+    asleep = Session.objects.filter(
+        ~Exists(live), Exists(owed), state=SessionState.ACTIVE, wake_at__isnull=True
+    )
+    return list(asleep.order_by("pk").values_list("pk", flat=True)[:BATCH])
+
+
+@transaction.atomic
+def _wake_forgotten(session_id: int) -> bool:
+    """A second line of defence: nothing owed may ever be slept over."""
+    session = _lock_if_free(session_id)
+    if session is None or session.wake_at is not None or not inbox.waits(session):
+        return False
+    only_mail = not session.inbox.filter(state=InboxState.QUEUED).exclude(kind=InboxKind.MAIL)
+    waking.wake(session, Cause.MAIL if only_mail else Cause.HUMAN, clock.now())
+    starting.queue_if_due(session)
+    moves.restate(session)
+    return True
+
+
+@transaction.atomic
+def _enqueue_dropped_runs() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('agents.ticking'))")
+        if not cursor.fetchone()[0]:
+            return 0
+        cursor.execute(_RUNS_WITHOUT_A_JOB, [tasks.DISPATCH, BATCH])
+        dropped = [row[0] for row in cursor.fetchall()]
+    for run_id in dropped:
+        tasks.enqueue(run_id)
+    return len(dropped)

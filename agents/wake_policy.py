@@ -1,0 +1,82 @@
+"""When an agent wakes by itself. Stored as JSON on the agent, checked when it is saved."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from croniter import croniter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+
+
+class _Policy(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Continuous(_Policy):
+    """Works on and on; looks again later and later while there is nothing to do. Seconds."""
+
+    kind: Literal["continuous"] = "continuous"
+    every_seconds: int = Field(60, ge=1, le=86_400)
+    idle_base_seconds: int = Field(60, ge=1, le=86_400)
+    idle_max_seconds: int = Field(3600, ge=1, le=604_800)
+    idle_factor: float = Field(2, ge=1, le=10)
+
+
+class Schedule(_Policy):
+    """Starts every so many seconds, or by a cron line in a time zone. Missed starts are one start."""
+
+    kind: Literal["schedule"] = "schedule"
+    every_seconds: int | None = Field(None, ge=1, le=31_536_000)
+    cron: str | None = None
+    time_zone: str = "UTC"
+
+    @field_validator("cron")
+    @classmethod
+    def _cron_is_valid(cls, value: str | None) -> str | None:
+        if value is not None and not croniter.is_valid(value):
+            raise ValueError(f"“{value}” is not a cron line, such as “0 9 * * 1-5”.")
+        return value
+
+    @field_validator("time_zone")
+    @classmethod
+    def _zone_exists(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"“{value}” is not a time zone, such as “Europe/Berlin”.") from error
+        return value
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Schedule:
+        if (self.every_seconds is None) == (self.cron is None):
+            raise ValueError("A schedule has either every_seconds or cron.")
+        return self
+
+    def next_after(self, moment: datetime) -> datetime:
+        """The first start after a moment."""
+        if self.every_seconds is not None:
+            return moment + timedelta(seconds=self.every_seconds)
+        local = moment.astimezone(ZoneInfo(self.time_zone))
+        start: datetime = croniter(self.cron, local).get_next(datetime)
+        return start
+
+
+class OnMessage(_Policy):
+    kind: Literal["on_message"] = "on_message"
+
+
+class Manual(_Policy):
+    kind: Literal["manual"] = "manual"
+
+
+WakePolicy = Continuous | Schedule | OnMessage | Manual
+_adapter: TypeAdapter[WakePolicy] = TypeAdapter(
+    Annotated[WakePolicy, Field(discriminator="kind")]
+)
+
+
+def parse(stored: dict[str, Any]) -> WakePolicy:
+    """The policy of its JSON; none means manual. Raises pydantic.ValidationError."""
+    return _adapter.validate_python(stored) if stored else Manual()

@@ -1,0 +1,14 @@
+from django.apps import AppConfig
+
+
+class AsksConfig(AppConfig):
+    """What is asked, what may be answered, and what was decided."""
+
+    name = "asks"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from agents import runtime
+        from asks.raising import raise_asks
+
+        runtime.asks_are_raised_by(raise_asks)

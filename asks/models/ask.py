@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from agents.models import Agent, Run, Session
+from asks.lifecycle import AskKind, AskStatus, Meaning, Style
+
+
+class Ask(models.Model):
+    """A question or an approval that a run raised.
+
+    ``request_key`` is the protocol's own name for the request: it is raised once per session.
+    ``prompt_html`` is the prompt rendered and sanitised once. ``context`` is what else the agent
+    showed with it. ``agent`` repeats the session's agent so that a person's queue is one index.
+    """
+
+    session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="asks")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="asks")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="asks")
+    request_key = models.CharField(max_length=200)
+    kind = models.CharField(max_length=16, choices=AskKind.choices, default=AskKind.QUESTION)
+    prompt = models.TextField()
+    prompt_html = models.TextField()
+    free_text = models.BooleanField(default=True)
+    money_critical = models.BooleanField(default=False)
+    context = models.JSONField(default=dict, blank=True)
+    status = models.CharField(max_length=16, choices=AskStatus.choices, default=AskStatus.OPEN)
+    opened_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    closed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="closed_asks",
+    )
+    close_reason = models.CharField(max_length=1000, blank=True)
+    superseded_by = models.OneToOneField(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="supersedes"
+    )
+
+    class Meta:
+        ordering = ("opened_at", "pk")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session", "request_key"], name="a_request_is_asked_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(status="open") ^ Q(closed_at__isnull=False),
+                name="open_has_no_closing_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="superseded") | Q(superseded_by__isnull=False),
+                name="superseded_names_its_successor",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["agent", "opened_at", "id"],
+                condition=Q(status="open"),
+                name="asks_that_wait",
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(status="open", expires_at__isnull=False),
+                name="asks_that_expire",
+            ),
+            models.Index(fields=["agent", "-closed_at", "-id"], name="asks_that_are_over"),
+        ]
+        triggers = [
+            pgtrigger.FSM(
+                name="ask_moves",
+                field="status",
+                transitions=[
+                    ("open", str(end)) for end in sorted(set(AskStatus) - {AskStatus.OPEN})
+                ],
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.prompt[:80]
+
+
+class Option(models.Model):
+    """An offered answer. A verdict names its ``key``, never the label."""
+
+    ask = models.ForeignKey(Ask, on_delete=models.CASCADE, related_name="options")
+    key = models.CharField(max_length=100)
+    label = models.CharField(max_length=4000)
+    detail = models.CharField(max_length=4000, blank=True)
+    style = models.CharField(max_length=16, choices=Style.choices, default=Style.DEFAULT)
+    meaning = models.CharField(max_length=16, choices=Meaning.choices, default=Meaning.ANSWER)
+    position = models.PositiveSmallIntegerField()
+
+    class Meta:
+        ordering = ("ask", "position")
+        constraints = [
+            models.UniqueConstraint(fields=["ask", "key"], name="option_keys_are_unique"),
+            models.UniqueConstraint(fields=["ask", "position"], name="options_are_in_order"),
+            models.UniqueConstraint(fields=["ask", "id"], name="options_belong_to_their_ask"),
+            models.CheckConstraint(condition=~Q(key="") & ~Q(label=""), name="an_option_has_a_name"),
+        ]
+        triggers = [
+            pgtrigger.Protect(
+                name="options_never_change", operation=pgtrigger.Update | pgtrigger.Delete
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Gate(models.Model):
+    """The action behind an approval, and what an answer to it is bound to.
+
+    ``number`` counts 0, 1, 2 … in the session. The binding is ``action_hash`` (of operation and
+    params), ``policy_version`` and ``run_version``; an answer must echo all three.
+    """
+
+    ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="gate")
+    session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="gates")
+    number = models.PositiveIntegerField()
+    operation = models.CharField(max_length=200)
+    params = models.JSONField()
+    action_hash = models.CharField(max_length=80)
+    policy_version = models.PositiveIntegerField()
+    run_version = models.CharField(max_length=40)
+
+    class Meta:
+        ordering = ("session", "number")
+        constraints = [
+            models.UniqueConstraint(fields=["session", "number"], name="gates_are_numbered"),
+            models.CheckConstraint(
+                condition=Q(action_hash__regex=r"^v1:[0-9a-f]{64}$")
+                & ~Q(run_version="")
+                & ~Q(operation=""),
+                name="a_gate_is_bound",
+            ),
+        ]
+        triggers = [
+            pgtrigger.Protect(
+                name="gates_never_change", operation=pgtrigger.Update | pgtrigger.Delete
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"gate {self.number}: {self.operation}"

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from agents.append_only import append_only
+from asks.lifecycle import Meaning, Reason
+from asks.models.ask import Ask, Option
+
+class Verdict(models.Model):
+    """The one answer to an ask, by a person. Written once, never changed.
+
+    ``option_label`` is the label as it was shown; ``echo`` the binding as it came back.
+    """
+
+    ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="verdict")
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="verdicts"
+    )
+    option = models.ForeignKey(Option, on_delete=models.PROTECT, null=True, blank=True)
+    option_label = models.CharField(max_length=4000, blank=True)
+    text = models.TextField(blank=True)
+    meaning = models.CharField(max_length=16, choices=Meaning.choices, default=Meaning.ANSWER)
+    echo = models.JSONField(null=True, blank=True)
+    via = models.CharField(max_length=16, default="page")
+    decided_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("-decided_at", "-id")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(option__isnull=False) | Q(text__regex=r"[^[:space:]]"),
+                name="a_verdict_says_something",
+            ),
+        ]
+        indexes = [models.Index(fields=["decided_by", "-decided_at"], name="verdicts_by_person")]
+        triggers = append_only("verdicts")
+
+    def __str__(self) -> str:
+        return self.option_label or self.text[:80]
+
+
+class Refusal(models.Model):
+    """An answer that was turned down, with its reason. Recorded like a verdict.
+
+    ``ask`` is empty when nothing by that id exists; ``ask_ref`` is the id as it was given.
+    """
+
+    ask = models.ForeignKey(
+        Ask, on_delete=models.PROTECT, null=True, blank=True, related_name="refusals"
+    )
+    ask_ref = models.CharField(max_length=64)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="refusals",
+    )
+    reason = models.CharField(max_length=16, choices=Reason.choices)
+    detail = models.CharField(max_length=1000, blank=True)
+    submitted = models.JSONField(default=dict, blank=True)
+    via = models.CharField(max_length=16, default="page")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        triggers = append_only("refusals")
+
+    def __str__(self) -> str:
+        return self.get_reason_display()

@@ -1,0 +1,83 @@
+"""The read side: what waits on a person, what is fine, and what was decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+
+from agents.lifecycle import NOTHING_IS_WRONG, WORKING, Status
+from agents.models import Event, Session
+from asks import access
+from asks.lifecycle import AskStatus
+from asks.models import Ask, Option
+
+NOTICES = 20
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits on a person: open asks, longest wait first, and sessions blocked without one."""
+
+    asks: list[Ask]
+    blocked: list[Session]
+
+    @property
+    def count(self) -> int:
+        return len(self.asks) + len(self.blocked)
+
+
+def open_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
+    """The open asks a person may answer, longest wait first, with all that a card shows."""
+    return with_card_facts(access.asks_of(person).filter(status=AskStatus.OPEN)).order_by(
+        "opened_at", "pk"
+    )
+
+
+def with_card_facts(asks: QuerySet[Ask]) -> QuerySet[Ask]:
+    """Everything a card reads, in a fixed number of queries."""
+    return asks.select_related(
+        "agent", "session", "run", "gate", "closed_by", "superseded_by", "verdict__decided_by"
+    ).prefetch_related(Prefetch("options", Option.objects.order_by("position")))
+
+
+def blocked_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
+    """Sessions that say they are blocked and have asked nothing, longest first."""
+    blocked = access.sessions_of(person).filter(status=Status.BLOCKED, open_asks=0)
+    return blocked.select_related("agent").order_by("moved_at", "pk")
+
+
+def needs_you(person: AbstractBaseUser, *, limit: int = 50) -> Waiting:
+    """The first page of what waits on a person."""
+    return Waiting(list(open_asks(person)[:limit]), list(blocked_sessions(person)[:limit]))
+
+
+def badge(person: AbstractBaseUser) -> int:
+    """How many cards wait on a person. Nothing else may be counted."""
+    open_count = access.asks_of(person).filter(status=AskStatus.OPEN).count()
+    return open_count + blocked_sessions(person).count()
+
+
+def fine(person: AbstractBaseUser) -> QuerySet[Session]:
+    """Sessions with which nothing is wrong, for the quiet group."""
+    quiet = access.sessions_of(person).filter(status__in=NOTHING_IS_WRONG)
+    return quiet.select_related("agent").order_by("agent__slug", "pk")
+
+
+def working(person: AbstractBaseUser) -> QuerySet[Session]:
+    busy = access.sessions_of(person).filter(status__in=WORKING)
+    return busy.select_related("agent").order_by("agent__slug", "pk")
+
+
+def notices(person: AbstractBaseUser) -> QuerySet[Event]:
+    """What agents said in passing, newest first. Nothing waits on it."""
+    mine = Exists(access.sessions_of(person).filter(pk=OuterRef("session_id")))
+    said = Event.objects.filter(mine, kind="notice").select_related("session__agent")
+    return said.order_by("-pk")[:NOTICES]
+
+
+def decided(person: AbstractBaseUser) -> QuerySet[Ask]:
+    """Asks that are over, newest first."""
+    over = access.asks_of(person).exclude(status=AskStatus.OPEN)
+    return with_card_facts(over).order_by("-closed_at", "-pk")

@@ -1,0 +1,15 @@
+from django.apps import AppConfig
+
+
+class WorkspaceConfig(AppConfig):
+    """Every way in and out: pages, sockets, protocols, commands."""
+
+    name = "workspace"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from agents import runtime
+        return
+        from workspace.protocols.markers.runtime import MarkersRuntime
+
+        runtime.register(MarkersRuntime())
