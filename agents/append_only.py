@@ -11,9 +11,11 @@ def append_only(name: str) -> list[pgtrigger.Trigger]:
         pgtrigger.Protect(
             name=f"{name}_never_change", operation=pgtrigger.Update | pgtrigger.Delete
         ),
-        pgtrigger.Protect(
+        pgtrigger.Trigger(
             name=f"{name}_never_truncate",
+            when=pgtrigger.Before,
             operation=pgtrigger.Truncate,
             level=pgtrigger.Statement,
+            func="RAISE EXCEPTION 'pgtrigger: Cannot truncate rows from % table', TG_TABLE_NAME;",
         ),
     ]
