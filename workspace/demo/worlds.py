@@ -1,0 +1,150 @@
+"""Small worlds to meet the product in, and to test its protocols against.
+
+Building a world again adds what is missing and changes nothing that is there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from agents.lifecycle import AgentState
+from agents.models import Agent
+from agents.registering import register_agent
+
+PROGRAMS = Path(__file__).resolve().parent / "agents"
+
+
+@dataclass(frozen=True)
+class Character:
+    """A scripted agent: which program plays it, and when it wakes by itself."""
+
+    slug: str
+    name: str
+    title: str
+    program: str
+    mission: str
+    wake: dict[str, Any] = field(default_factory=lambda: {"kind": "manual"})
+    lane: str = ""
+    starts: bool = True
+
+
+DEMO = (
+    Character(
+        "ledger-close",
+        "Ledger close",
+        "Closes the month in the right ledger",
+        "ledger.py",
+        "Close October. Ask which ledger when the entries belong to both.",
+        {"kind": "continuous", "every_seconds": 90, "idle_base_seconds": 120},
+    ),
+    Character(
+        "release-train",
+        "Release train",
+        "Ships the weekly release",
+        "release.py",
+        "Ship the release when the checks are green. Ask before anything that cannot be undone.",
+        {"kind": "schedule", "every_seconds": 600},
+    ),
+    Character(
+        "branch-keeper",
+        "Branch keeper",
+        "Keeps the repository tidy",
+        "branches.py",
+        "Find stale branches. Never delete one without a person's word.",
+        {"kind": "schedule", "every_seconds": 900},
+    ),
+    Character(
+        "support-writer",
+        "Support writer",
+        "Drafts replies to customers",
+        "support.py",
+        "Draft replies. Ask for the facts you do not have.",
+        {"kind": "on_message"},
+    ),
+    Character(
+        "archive-indexer",
+        "Archive indexer",
+        "Indexes ten years of scans",
+        "indexer.py",
+        "Index the archive and report as you go.",
+        {"kind": "continuous", "every_seconds": 60},
+    ),
+    Character(
+        "inbox-watch",
+        "Inbox watch",
+        "Watches an inbox where little happens",
+        "watcher.py",
+        "Look for new invoices.",
+        {"kind": "continuous", "idle_base_seconds": 30},
+    ),
+    Character(
+        "rate-research",
+        "Rate research",
+        "Compares exchange rates at a vendor with a quota",
+        "research.py",
+        "Compare today's rates.",
+        {"kind": "continuous", "every_seconds": 300},
+        lane="rates-vendor",
+    ),
+)
+
+
+def build_demo() -> list[str]:
+    """The owner and the demo's agents; what was made, in words."""
+    owner, made = _person("owner", is_staff=True, is_superuser=True)
+    for character in DEMO:
+        made += _agent(character, owner)
+    return made
+
+
+def build_conformance() -> list[str]:
+    """The world that real clients are run against; see the conformance drivers."""
+    owner, made = _person("owner")
+    made += _agent(
+        Character("conf-markers", "Conformance: markers", "", "scripted.py", "", starts=False), owner
+    )
+    return made
+
+
+def build_nothing() -> list[str]:
+    """Only the owner, to sign in with."""
+    return _person("owner", is_staff=True, is_superuser=True)[1]
+
+
+def _person(name: str, **rights: bool) -> tuple[User, list[str]]:
+    person, fresh = User.objects.get_or_create(username=name, defaults=rights)
+    if fresh:
+        person.set_unusable_password()
+        person.save(update_fields=["password"])
+    return person, [f"person {name}"] if fresh else []
+
+
+def _agent(character: Character, owner: User) -> list[str]:
+    if Agent.objects.filter(slug=character.slug).exists():
+        return []
+    register_agent(
+        slug=character.slug,
+        name=character.name,
+        title=character.title,
+        mission=character.mission,
+        owners=[owner],
+        runtime_key="markers",
+        settings={"command": [sys.executable, str(PROGRAMS / character.program)]},
+        wake=character.wake,
+        lane=character.lane,
+        lifecycle=AgentState.ACTIVE if character.starts else AgentState.DRAFT,
+    )
+    return [f"agent {character.slug}"]
+
+
+WORLDS: dict[str, Callable[[], list[str]]] = {
+    "demo": build_demo,
+    "conformance": build_conformance,
+    "none": build_nothing,
+}

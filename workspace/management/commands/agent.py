@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents.lifecycle import AgentState
+from agents.registering import register_agent
+
+
+class Command(BaseCommand):
+    help = "Connect a command-line agent: agent add SLUG --owner USER -- COMMAND …"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add")
+        add = verbs.add_parser("add", help="connect an agent that a local command runs")
+        _describe(add)
+        _say_when(add)
+        add.add_argument("command", nargs="+", help="the command, after --")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        owners = [_person(name) for name in options["owner"]]
+        try:
+            agent = register_agent(
+                slug=options["slug"],
+                owners=owners,
+                runtime_key="markers",
+                settings={
+                    "command": options["command"],
+                    "cwd": options["cwd"],
+                    "format": options["format"],
+                    "env": dict(_pair(entry) for entry in options["env"]),
+                },
+                wake=_wake(options),
+                name=options["name"],
+                title=options["title"],
+                mission=options["mission"],
+                lane=options["lane"],
+                lifecycle=AgentState.ACTIVE if options["start"] else AgentState.DRAFT,
+            )
+        except ValidationError as error:
+            raise CommandError(_in_words(error)) from error
+        state = "started" if options["start"] else "connected; start it on its page"
+        self.stdout.write(f"{agent.slug} is {state}: /agents/{agent.slug}/")
+
+
+def _describe(add: ArgumentParser) -> None:
+    add.add_argument("slug", help="a short name: lower-case letters, digits, hyphens")
+    add.add_argument("--owner", action="append", required=True, help="who answers it; repeatable")
+    add.add_argument("--name", default="", help="what it is called on the pages")
+    add.add_argument("--title", default="", help="what it does, in a line")
+    add.add_argument("--mission", default="", help="what it is to achieve")
+    add.add_argument("--lane", default="", help="agents of one lane share a rate limit")
+    add.add_argument("--cwd", default=None, help="the folder it runs in")
+    add.add_argument("--env", action="append", default=[], help="NAME=VALUE; repeatable")
+    add.add_argument(
+        "--format", choices=["text", "acpx"], default="text", help="what it prints"
+    )
+
+
+def _say_when(add: ArgumentParser) -> None:
+    when = add.add_mutually_exclusive_group()
+    when.add_argument("--continuous", action="store_true", help="works on and on, with back-off")
+    when.add_argument("--every", type=int, help="starts every so many seconds")
+    when.add_argument("--cron", help="starts by a cron line, in UTC")
+    when.add_argument("--on-message", action="store_true", help="starts when a message names it")
+    add.add_argument("--start", action="store_true", help="active at once; else a draft")
+
+
+def _wake(options: dict[str, Any]) -> dict[str, Any]:
+    if options["continuous"]:
+        return {"kind": "continuous"}
+    if options["every"] is not None:
+        return {"kind": "schedule", "every_seconds": options["every"]}
+    if options["cron"]:
+        return {"kind": "schedule", "cron": options["cron"]}
+    return {"kind": "on_message" if options["on_message"] else "manual"}
+
+
+def _person(name: str) -> User:
+    try:
+        return User.objects.get(username=name)
+    except User.DoesNotExist as error:
+        raise CommandError(f"There is no user “{name}”. createsuperuser makes one.") from error
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    name, sign, value = entry.partition("=")
+    if not sign or not name:
+        raise CommandError(f"--env wants NAME=VALUE, not “{entry}”.")
+    return name, value
+
+
+def _in_words(error: ValidationError) -> str:
+    return "\n".join(
+        f"{field}: {message}" for field, messages in error.message_dict.items() for message in messages
+    )

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from workspace.demo.worlds import WORLDS
+
+
+class Command(BaseCommand):
+    help = "Build a small world: people, and agents that speak the real protocols."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("world", choices=sorted(WORLDS))
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        made = WORLDS[options["world"]]()
+        self.stdout.write(", ".join(made) if made else "Everything of this world is there already.")
