@@ -85,7 +85,7 @@ class TestServer:
             self._run("DROP DATABASE {} WITH (FORCE)", name)
 
     def _template(self) -> str:
-        """The template of the migrations as they are now; made, and older ones dropped, if need be."""
+        """The template of the migrations as they are now; older ones are dropped."""
         wanted = TEMPLATE + migrations_fingerprint()
         known = self._databases_like(TEMPLATE)
         if wanted in known:

@@ -35,10 +35,10 @@ from workspace.postgres_binaries import (
     unprivileged_account,
 )
 from workspace.postgres_server import PORT, ROLE, Server
+from workspace.state import StateError, make_state_folder, state_dir
 
 __all__ = ["LocalPostgres", "PostgresError", "database_url", "state_dir"]
 
-PROJECT = Path(__file__).resolve().parent.parent
 DATABASE = "needs_you"
 LONGEST_SOCKET_PATH = 100  # bytes; Linux allows 107, macOS 103
 SECONDS_TO_DISCONNECT = 2.0
@@ -49,22 +49,6 @@ SETTINGS = {
     "shared_buffers": "128MB",
     "dynamic_shared_memory_type": "posix" if Path("/dev/shm").is_dir() else "mmap",  # noqa: S108
 }
-
-
-def state_dir() -> Path:
-    """The folder of what Needs You must remember: NEEDS_YOU_STATE, or a place by who we are.
-
-    Root's is under /var/lib, because the account that runs PostgreSQL for root must reach it.
-    """
-    named = os.environ.get("NEEDS_YOU_STATE")
-    if named:
-        return Path(named).absolute()
-    if os.geteuid() == 0:
-        return Path("/var/lib/needs-you")
-    if os.access(PROJECT, os.W_OK):
-        return PROJECT / "var"
-    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(os.path.expanduser(base)) / "needs-you"  # noqa: PTH111  no error without a home
 
 
 def database_url(state: Path) -> str:
@@ -120,12 +104,14 @@ class LocalPostgres:
         Raises PostgresError with one sentence for the person who started us.
         """
         try:
-            self._make_state_folder()
+            make_state_folder(self.state)
             self._count_on_it()
             with self._locked():
                 if not self.alive():
                     self._bring_up()
                 self._make_database()
+        except StateError as error:
+            raise PostgresError(str(error)) from error
         except OSError as error:
             raise PostgresError(
                 f"The state folder {self.state} cannot be used: {_reason(error)}."
@@ -153,18 +139,6 @@ class LocalPostgres:
                 return False
             self.server.stop()
         return True
-
-    def _make_state_folder(self) -> None:
-        if self.state.exists():
-            if not os.access(self.state, os.W_OK | os.X_OK):
-                raise PostgresError(
-                    f"The state folder {self.state} is not writable: "
-                    "choose another with --state or NEEDS_YOU_STATE."
-                )
-            return
-        self.state.mkdir(parents=True, exist_ok=True)
-        # Root's database account passes through; nobody but root lists the folder.
-        self.state.chmod(0o711 if os.geteuid() == 0 else 0o700)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -83,7 +83,7 @@ class Server:
 
     def stop(self) -> None:
         """Stop the server if it runs: clients are disconnected, nothing committed is lost."""
-        pid = self.pid()
+        pid = self.pid() or self._spawned()
         if pid is None:
             return
         # Fast; and if that hangs at once, with recovery at the next start.
@@ -136,15 +136,16 @@ class Server:
         while time.monotonic() < deadline:
             if answers():
                 return True
-            if not self._spawned() and self.pid() is None:
+            if self._spawned() is None and self.pid() is None:
                 return False
             time.sleep(0.03)
         return False
 
-    def _spawned(self) -> bool:
-        """Whether a server we spawned runs, though it may not have written its pid file yet."""
+    def _spawned(self) -> int | None:
+        """The server we spawned, though it may not have written its pid file yet."""
         _reap()
-        return any(str(self.data) in _words(process) for process in _started)
+        ours = (process.pid for process in _started if str(self.data) in _words(process))
+        return next(ours, None)
 
     def _last_words(self) -> str:
         said = self.log.read_text(errors="replace").strip().splitlines()[-20:]

@@ -1,4 +1,9 @@
 from django.contrib import admin
 from django.urls import path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from workspace import entry
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("enter/<str:token>", entry.enter, name="enter"),
+]

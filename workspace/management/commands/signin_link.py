@@ -1,0 +1,26 @@
+"""`manage.py signin_link USER`: a link that signs one person in, once."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.urls import reverse
+
+from workspace.entry import issue_token
+
+
+class Command(BaseCommand):
+    """Print a one-time sign-in link, alone on the last line."""
+
+    help = "Print a link that signs one person in, once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user", help="the person's user name")
+        parser.add_argument("--base-url", default="http://127.0.0.1:8000")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
+        if user is None:
+            raise CommandError(f"There is no active user {options['user']}.")
+        path = reverse("enter", args=[issue_token(user)])
+        self.stdout.write(options["base_url"].rstrip("/") + path)

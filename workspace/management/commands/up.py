@@ -1,0 +1,40 @@
+"""`manage.py up`: everything on one machine, and a link to sign in with."""
+
+import os
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from workspace.running import CannotRunError, Plan, run
+
+WORLDS = ("demo", "conformance", "none")
+
+
+class Command(BaseCommand):
+    """Start PostgreSQL, migrate, build the world, run web and worker until Ctrl-C."""
+
+    help = "Run everything on this machine: database, web process and worker."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
+        parser.add_argument(
+            "--port", type=int, default=int(os.environ.get("PORT") or 8000), help="0: any free one"
+        )
+        parser.add_argument("--state", metavar="DIR", help="the state folder (NEEDS_YOU_STATE)")
+        parser.add_argument("--world", choices=WORLDS, default="demo", help="what to start with")
+        parser.add_argument("--no-worker", action="store_true", help="run no agents here")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # `--state` was turned into NEEDS_YOU_STATE by manage.py, before the settings were read.
+        plan = Plan(options["host"], options["port"], options["world"], not options["no_worker"])
+        try:
+            run(plan, self.say)
+        except CannotRunError as error:
+            self.stderr.write(str(error))
+            raise SystemExit(error.code) from None
+
+    def say(self, line: str) -> None:
+        """Print one line at once, also into a pipe."""
+        self.stdout.write(line if line.startswith("Ready:") else f"· {line}")
+        self.stdout.flush()
