@@ -1,0 +1,504 @@
+"""The grammar: what is a marker, what is not, and what is said about the difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.lifecycle import Outcome
+from agents.runtime import Ignored, Mail, Noticed, Reported
+from asks.lifecycle import AskKind, Meaning, Style
+from tests.markers.reading import ignored, labels, notices, prompts, read, read_pieces, reports
+from workspace.protocols.markers.instructions import closing_text
+from workspace.protocols.markers.wire import Reader
+
+# Outcomes.
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_is_read(outcome: Outcome) -> None:
+    assert read(f"All done.\nOUTCOME: {outcome.value}\n")[1].outcome is outcome
+
+
+def test_no_outcome_is_no_work() -> None:
+    assert read("I looked around and shipped it.\n")[1].outcome is Outcome.NO_WORK
+
+
+def test_an_unknown_outcome_is_no_work_and_is_said() -> None:
+    landed, reading = read("OUTCOME: SPLENDID\n")
+    assert reading.outcome is Outcome.NO_WORK
+    assert ignored(landed) == {"OUTCOME: SPLENDID": "no known outcome is named"}
+
+
+def test_the_last_outcome_wins_over_the_menu_and_over_earlier_ones() -> None:
+    menu = "OUTCOME: WORK_DONE | NO_WORK | BLOCKED | RATE_LIMITED | RETRYABLE_ERROR\n"
+    assert read(f"{menu}OUTCOME: WORK_DONE\nOUTCOME: BLOCKED\n{menu}")[1].outcome is Outcome.BLOCKED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "OUTCOME: BLOCKED.",
+        "OUTCOME: BLOCKED!",
+        "OUTCOME: blocked",
+        "Outcome: Blocked.",
+        "outcome: BLOCKED",
+        "**OUTCOME:** BLOCKED",
+        "**OUTCOME**: BLOCKED",
+        "**OUTCOME: BLOCKED**",
+        "OUTCOME: **BLOCKED**",
+        "OUTCOME: `BLOCKED`",
+        "__OUTCOME:__ BLOCKED",
+        "- OUTCOME: BLOCKED",
+        "3. OUTCOME: BLOCKED",
+        "## OUTCOME: BLOCKED",
+        "   OUTCOME:BLOCKED",
+        "OUTCOME: BLOCKED - no key",
+        "OUTCOME: BLOCKED (waiting for the owner)",
+        "OUTCOME: BLOCKED. I need the region.",
+        "OUTCOME\uff1aBLOCKED",
+    ],
+)
+def test_an_outcome_may_be_decorated(line: str) -> None:
+    assert read(line)[1].outcome is Outcome.BLOCKED
+
+
+@pytest.mark.parametrize("words", ["work done", "WORK-DONE", "Work_Done."])
+def test_an_outcome_may_be_spelled_with_blanks(words: str) -> None:
+    assert read(f"OUTCOME: {words}")[1].outcome is Outcome.WORK_DONE
+
+
+@pytest.mark.parametrize("words", ["BLOCKED, NO_WORK or WORK_DONE", "BLOCKEDNESS", "NO_WORK_DONE"])
+def test_what_only_contains_an_outcome_is_none(words: str) -> None:
+    landed, reading = read(f"OUTCOME: {words}")
+    assert reading.outcome is Outcome.NO_WORK
+    assert len(ignored(landed)) == 1
+
+
+# Questions.
+
+
+def test_two_asks_the_first_with_three_options_the_second_without() -> None:
+    text = "ASK: Which region?\nOPTIONS: eu | us | apac\nASK: What name?\nOUTCOME: BLOCKED\n"
+    _, reading = read(text)
+    assert prompts(reading) == ["Which region?", "What name?"]
+    assert labels(reading) == [["eu", "us", "apac"], []]
+    assert [ask.free_text for ask in reading.asks] == [False, True]
+    assert {ask.kind for ask in reading.asks} == {AskKind.QUESTION}
+    assert {option.meaning for ask in reading.asks for option in ask.options} == {Meaning.ANSWER}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ASK: Which region?",
+        "Ask: Which region?",
+        "ask: Which region?",
+        "  ASK:   Which region?  ",
+        "**ASK:** Which region?",
+        "**ASK**: Which region?",
+        "**ASK: Which region?**",
+        "*ASK:* Which region?",
+        "__ASK__: Which region?",
+        "- ASK: Which region?",
+        "* ASK: Which region?",
+        "- **ASK:** Which region?",
+        "1. ASK: Which region?",
+        "2) ASK: Which region?",
+        "### ASK: Which region?",
+        "ASK : Which region?",
+        "ASK: Which\0 region?",
+        "ASK: Which region?\r",
+    ],
+)
+def test_an_ask_may_be_decorated(line: str) -> None:
+    assert prompts(read(f"{line}\nOUTCOME: BLOCKED\n")[1]) == ["Which region?"]
+
+
+def test_decoration_inside_the_question_stays() -> None:
+    assert prompts(read("ASK: **EU** or _US_?")[1]) == ["**EU** or _US_?"]
+    assert prompts(read("ASK:**EU** or US?")[1]) == ["**EU** or US?"]
+
+
+def test_a_question_goes_on_over_lines_up_to_a_blank_one() -> None:
+    text = "ASK: Which region?\nEU holds the ledger,\n- US is cheaper.\n\nI will wait.\n"
+    _, reading = read(text)
+    assert prompts(reading) == ["Which region?\nEU holds the ledger,\n- US is cheaper."]
+    assert reading.report == "I will wait."
+
+
+def test_a_question_goes_on_up_to_the_next_marker() -> None:
+    _, reading = read("ASK: Which\nregion?\nOPTIONS: eu | us\nASK: And\nwhen?\nOUTCOME: BLOCKED")
+    assert prompts(reading) == ["Which\nregion?", "And\nwhen?"]
+    assert labels(reading) == [["eu", "us"], []]
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n", "\n\n\n"])
+def test_a_question_may_start_below_its_marker(gap: str) -> None:
+    assert prompts(read(f"**ASK:**{gap}Which region?\nOUTCOME: BLOCKED")[1]) == ["Which region?"]
+
+
+def test_a_question_may_carry_a_fenced_block_with_blank_lines_and_markers_in_it() -> None:
+    block = "```sh\nrm -rf x\n\nASK: not me\n```"
+    landed, reading = read(f"ASK: May I run this?\n{block}\nOPTIONS: yes | no\n")
+    assert prompts(reading) == [f"May I run this?\n{block}"]
+    assert labels(reading) == [["yes", "no"]]
+    assert ignored(landed) == {"ASK: not me": "it stands inside a code fence"}
+
+
+@pytest.mark.parametrize("blank", ["", "   ", "\u200b\u200d", "\u2060"])
+def test_an_ask_without_a_question_is_said(blank: str) -> None:
+    landed, reading = read(f"ASK: {blank}\n\nOUTCOME: BLOCKED\n")
+    assert reading.asks == ()
+    assert list(ignored(landed).values()) == ["it asks nothing"]
+
+
+def test_a_question_may_start_with_a_bracket() -> None:
+    text = "ASK: <tenant-7> wants a refund, may I?\nASK: <https://example.com/pull/5>\n"
+    assert prompts(read(text)[1]) == [
+        "<tenant-7> wants a refund, may I?",
+        "<https://example.com/pull/5>",
+    ]
+
+
+def test_a_placeholder_is_no_question_and_takes_its_options_with_it() -> None:
+    landed, reading = read(
+        "ASK: <your question>\nOPTIONS: <first> | <second>\nREPORT: <one line>\n"
+    )
+    assert reading.asks == ()
+    assert reports(landed) == []
+    assert set(ignored(landed).values()) == {"it is the example from the instructions"}
+
+
+def test_the_instructions_echoed_back_land_nothing() -> None:
+    landed, reading = read(closing_text("scout") + "\n")
+    assert (reading.asks, reading.mails, reading.outcome) == ((), (), Outcome.NO_WORK)
+    assert [one for one in landed if not isinstance(one, Ignored)] == []
+
+
+def test_asking_the_same_twice_is_one_ask_and_the_options_win() -> None:
+    text = "ASK: Which region?\n\nASK: Which region?\nOPTIONS: eu | us\nASK: Which region?\n"
+    assert labels(read(text)[1]) == [["eu", "us"]]
+
+
+def test_a_question_of_sixteen_thousand_characters_is_whole() -> None:
+    question = (
+        "May I run this?\n"
+        + "\n".join(f"line {i:04} " + "x" * 90 for i in range(170))
+        + "\nrm -rf /"
+    )
+    assert len(question) > 16_000
+    assert prompts(read(f"ASK: {question}\nOUTCOME: BLOCKED")[1]) == [question]
+
+
+def test_a_question_that_is_too_long_is_refused_aloud_never_cut() -> None:
+    landed, reading = read("ASK: " + "x" * 20_001)
+    assert reading.asks == ()
+    [(line, why)] = ignored(landed).items()
+    assert why == "the question is 20001 characters long; 20000 are the most"
+    assert len(line) < 400
+
+
+# Options.
+
+
+def test_option_keys_are_slugs_that_stay_the_same() -> None:
+    _, reading = read(
+        "ASK: q?\nOPTIONS: EU | Only if the source is cited! | Größe | 漢字 | eu? | ?\n"
+    )
+    assert [option.key for option in reading.asks[0].options] == [
+        "eu",
+        "only-if-the-source-is-cited",
+        "groe",
+        "opt4",
+        "eu-2",
+        "opt6",
+    ]
+
+
+def test_a_pipe_in_a_label_is_escaped() -> None:
+    assert labels(read(r"ASK: q?" + "\n" + r"OPTIONS: a\|b | C:\dir | d" + "\r\n")[1]) == [
+        ["a|b", r"C:\dir", "d"]
+    ]
+
+
+def test_empty_labels_are_dropped() -> None:
+    assert labels(read("ASK: q?\nOPTIONS: | a || b |\n")[1]) == [["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    "line", ["OPTIONS: yes", "OPTIONS: yes | yes", "OPTIONS: |", "OPTIONS: (!) | a"]
+)
+def test_less_than_two_options_are_answered_in_words(line: str) -> None:
+    landed, reading = read(f"ASK: q?\n{line}\n")
+    assert [(ask.options, ask.free_text) for ask in reading.asks] == [((), True)]
+    assert any("the owner answers in words" in why for why in ignored(landed).values())
+
+
+def test_options_may_follow_after_blank_lines_and_prose() -> None:
+    text = "ASK: q?\n\n\nI would take the first.\n\n**OPTIONS:** a | b\n"
+    assert labels(read(text)[1]) == [["a", "b"]]
+
+
+def test_options_may_be_a_list_below() -> None:
+    text = "ASK: q?\nOPTIONS:\n- EU (today)\n- US | Canada\n* delete (!)\n\n- not an option\n"
+    _, reading = read(text)
+    assert labels(reading) == [["EU (today)", "US | Canada", "delete"]]
+    assert reading.report == "- not an option"
+
+
+def test_options_without_a_question_and_a_second_set_are_said() -> None:
+    landed, reading = read("OPTIONS: a | b\nASK: q?\nOPTIONS: c | d\nOPTIONS: e | f\n")
+    assert labels(reading) == [["c", "d"]]
+    assert ignored(landed) == {
+        "OPTIONS: a | b": "no ASK stands before it",
+        "OPTIONS: e | f": "the question before it has its options already",
+    }
+
+
+def test_a_destructive_option_is_marked() -> None:
+    _, reading = read("ASK: Delete 1,240 stale branches?\nOPTIONS: keep | delete them (!)\n")
+    assert [(o.key, o.label, o.style) for o in reading.asks[0].options] == [
+        ("keep", "keep", Style.DEFAULT),
+        ("delete-them", "delete them", Style.DANGER),
+    ]
+
+
+@pytest.mark.parametrize("dots", ["...", "…"])
+def test_dots_among_the_options_allow_own_words(dots: str) -> None:
+    _, reading = read(f"ASK: q?\nOPTIONS: EU | US | {dots}\n")
+    assert (labels(reading), reading.asks[0].free_text) == ([["EU", "US"]], True)
+
+
+@pytest.mark.parametrize("count", [2, 4, 60])
+def test_many_options_and_long_ones_are_offered(count: int) -> None:
+    offered = ["x" * 4_000, "y", *(f"option {i}" for i in range(count - 2))]
+    assert labels(read(f"ASK: q?\nOPTIONS: {' | '.join(offered)}\n")[1]) == [offered]
+
+
+def test_more_than_sixty_options_become_a_question_in_words_and_it_is_said() -> None:
+    landed, reading = read("ASK: q?\nOPTIONS: " + " | ".join(f"o{i}" for i in range(61)))
+    assert [(ask.options, ask.free_text) for ask in reading.asks] == [((), True)]
+    assert list(ignored(landed).values()) == [
+        "61 options are offered; 60 are the most; the owner answers in words"
+    ]
+
+
+def test_a_label_that_is_too_long_is_said() -> None:
+    landed, reading = read("ASK: q?\nOPTIONS: a | " + "x" * 4_001)
+    assert reading.asks[0].options == ()
+    assert "4001 characters long; 4000 are the most" in next(iter(ignored(landed).values()))
+
+
+# Informing and acting.
+
+
+def test_reports_and_notices_land_with_their_line_and_before_the_end() -> None:
+    reader = Reader()
+    assert reader.feed("REPORT: Counted ") == []
+    assert reader.feed("rows.\nNOTIFY: Two") == [Reported("Counted rows.")]
+    assert reader.feed(" are odd.\n") == [Noticed("Two are odd.")]
+
+
+def test_a_half_line_waits_and_lands_at_the_end() -> None:
+    reader = Reader()
+    assert reader.feed("REPORT: no newline") == []
+    assert reader.finish().landed == (Reported("no newline"),)
+
+
+def test_acting_markers_wait_for_the_end() -> None:
+    reader = Reader()
+    assert reader.feed("ASK: q?\nSEND: @bob hi\nOUTCOME: BLOCKED\nASK: r?\n") == []
+    reading = reader.finish()
+    assert prompts(reading) == ["q?", "r?"]
+    assert reading.mails == (Mail("bob", "hi"),)
+
+
+def test_the_same_report_lands_once() -> None:
+    landed, _ = read("REPORT: still going\nREPORT: still going\nNOTIFY: still going\n")
+    assert (reports(landed), notices(landed)) == (["still going"], ["still going"])
+
+
+@pytest.mark.parametrize(
+    ("line", "mail"),
+    [
+        ("SEND: @bob please look", Mail("bob", "please look")),
+        ("SEND: @Release-Bot, ship it", Mail("release-bot", "ship it")),
+        ("**SEND:** @bob: hi", Mail("bob", "hi")),
+    ],
+)
+def test_mail_is_addressed(line: str, mail: Mail) -> None:
+    assert read(line)[1].mails == (mail,)
+
+
+@pytest.mark.parametrize(
+    "line", ["SEND: bob hi", "SEND: @bob", "SEND: @<agent> <words>", "SEND: @b <words>"]
+)
+def test_mail_without_an_address_or_words_is_said(line: str) -> None:
+    landed, reading = read(line)
+    assert reading.mails == ()
+    assert list(ignored(landed)) == [line]
+
+
+def test_more_than_ten_asks_are_said() -> None:
+    landed, reading = read("".join(f"ASK: question {i}?\n" for i in range(12)))
+    assert prompts(reading) == [f"question {i}?" for i in range(10)]
+    assert ignored(landed) == {
+        f"ASK: question {i}?": "a turn may ask 10 questions" for i in (10, 11)
+    }
+
+
+def test_more_than_fifty_reports_and_notices_are_said() -> None:
+    landed, _ = read("".join(f"REPORT: r{i}\nNOTIFY: n{i}\n" for i in range(26)))
+    assert len(reports(landed)) + len(notices(landed)) == 50
+    assert set(ignored(landed)) == {"REPORT: r25", "NOTIFY: n25"}
+
+
+def test_more_than_twenty_mails_are_said() -> None:
+    landed, reading = read("".join(f"SEND: @bob message {i}\n" for i in range(21)))
+    assert len(reading.mails) == 20
+    assert ignored(landed) == {"SEND: @bob message 20": "a turn may send 20 messages"}
+
+
+def test_a_flood_of_ignored_lines_is_counted_not_dropped() -> None:
+    landed, _ = read("".join(f"OUTCOME: WHATEVER{i}\n" for i in range(1_000)))
+    assert len(landed) == 51
+    assert landed[-1] == Ignored(
+        "950 more lines", "they looked like markers and were not taken either"
+    )
+
+
+# What is not a marker.
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````", "```text", "~~~ python", "  ```", "- ```"])
+def test_nothing_inside_a_fence_is_a_marker(fence: str) -> None:
+    close = fence.strip("- ").rstrip("abcdefghijklmnopqrstuvwxyz ")
+    inside = "ASK: a?\nOPTIONS: x | y\nREPORT: r\nNOTIFY: n\nSEND: @bob hi\nOUTCOME: BLOCKED"
+    landed, reading = read(f"Before.\n{fence}\n{inside}\n{close}\nAfter.\nOUTCOME: WORK_DONE\n")
+    assert (reading.asks, reading.mails, reading.outcome) == ((), (), Outcome.WORK_DONE)
+    assert reports(landed) + notices(landed) == []
+    assert ignored(landed) == dict.fromkeys(inside.split("\n"), "it stands inside a code fence")
+    assert inside in reading.report
+
+
+def test_an_outcome_in_a_fence_counts_neither_before_nor_after() -> None:
+    fenced = "```\nOUTCOME: BLOCKED\n```\n"
+    assert read(f"{fenced}OUTCOME: WORK_DONE\n")[1].outcome is Outcome.WORK_DONE
+    assert read(f"OUTCOME: WORK_DONE\n{fenced}")[1].outcome is Outcome.WORK_DONE
+
+
+@pytest.mark.parametrize(
+    "inner", ["~~~", "``", "``` not a close", "`````nor this", "~~~~~~~", "- ```"]
+)
+def test_a_fence_is_closed_only_by_its_own_kind_and_length(inner: str) -> None:
+    _, reading = read(f"```\n{inner}\nASK: inside?\n```\nASK: outside?\n")
+    assert prompts(reading) == ["outside?"]
+
+
+def test_a_longer_fence_holds_shorter_ones() -> None:
+    _, reading = read("````\n```\nASK: a?\n```\nASK: b?\n````\nASK: c?\n")
+    assert prompts(reading) == ["c?"]
+
+
+def test_backticks_in_one_line_open_no_fence() -> None:
+    assert prompts(read("```ASK: x?``` is how to ask.\nASK: Real?\n")[1]) == ["Real?"]
+
+
+def test_an_unclosed_fence_is_no_fence() -> None:
+    text = "```\nexample\n\nREPORT: done\nASK: Which region?\nOPTIONS: eu | us\nOUTCOME: BLOCKED.\n"
+    reader = Reader()
+    assert reader.feed(text) == []
+    reading = reader.finish()
+    assert reading.landed == (Reported("done"),)
+    assert (labels(reading), reading.outcome) == ([["eu", "us"]], Outcome.BLOCKED)
+
+
+def test_after_an_unclosed_fence_a_closed_one_still_counts() -> None:
+    text = "````\nASK: a?\n\n```\nASK: b?\n```\n~~~\nASK: c?\n"
+    landed, reading = read(text)
+    assert prompts(reading) == ["a?", "c?"]
+    assert ignored(landed) == {"ASK: b?": "it stands inside a code fence"}
+
+
+def test_many_unclosed_fences_are_read_in_one_go() -> None:
+    _, reading = read(
+        "".join(f"{'`' * (3 + i % 7)}x{i}\n" for i in range(30_000)) + "ASK: still here?\n"
+    )
+    assert prompts(reading) == ["still here?"]
+
+
+@pytest.mark.parametrize("quoted", ["> ASK: x?", ">ASK: x?", "  > > ASK: x?", "> **ASK:** x?"])
+def test_a_quoted_line_is_not_a_marker(quoted: str) -> None:
+    landed, reading = read(f"{quoted}\nOUTCOME: WORK_DONE\n")
+    assert reading.asks == ()
+    assert ignored(landed) == {quoted.strip(): "it is quoted with >"}
+
+
+def test_inline_code_is_not_a_marker() -> None:
+    landed, reading = read("`OUTCOME: BLOCKED`\n`ASK: x?`\n")
+    assert (reading.asks, reading.outcome) == ((), Outcome.NO_WORK)
+    assert set(ignored(landed).values()) == {"it is set as code"}
+
+
+def test_a_marker_in_the_middle_of_a_line_is_said() -> None:
+    landed, reading = read("Finished. OUTCOME: WORK_DONE\n")
+    assert reading.outcome is Outcome.NO_WORK
+    assert ignored(landed) == {"Finished. OUTCOME: WORK_DONE": "a marker must start its line"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "I asked: which region?",
+        "TASK: sweep",
+        "ASKING: no",
+        "The report: fine",
+        "ASK which region?",
+        "Basket: 3",
+        "The OUTCOME is good",
+    ],
+)
+def test_prose_is_prose_and_nothing_is_said_about_it(line: str) -> None:
+    landed, reading = read(f"{line}\n")
+    assert (landed, reading.asks, reading.report) == ([], (), line)
+
+
+# The report of the turn.
+
+
+def test_the_report_is_the_text_without_its_markers() -> None:
+    text = "Hello.\nREPORT: x\n\n\n\n\nMore.  \n```\nASK: example\n```\nOUTCOME: WORK_DONE\n"
+    assert read(text)[1].report == "Hello.\n\nMore.\n```\nASK: example\n```"
+
+
+def test_a_turn_of_markers_only_has_no_report() -> None:
+    assert read("REPORT: x\n\nASK: q?\nmore\nOPTIONS: a | b\nOUTCOME: BLOCKED\n")[1].report == ""
+
+
+def test_a_long_report_is_cut_at_four_thousand_characters() -> None:
+    report = read("x" * 3_000 + "\n" + "y" * 3_000)[1].report
+    assert (len(report), report[-1]) == (4_001, "…")
+
+
+def test_crlf_text_reads_like_lf_text() -> None:
+    text = "REPORT: a\nASK: q?\nmore\n\nOPTIONS: x | y\n```\nASK: no\n```\nOUTCOME: BLOCKED\n"
+    landed, reading = read(text)
+    assert read(text.replace("\n", "\r\n")) == (landed, reading)
+
+
+def test_half_a_surrogate_pair_is_replaced() -> None:
+    assert prompts(read("ASK: a\ud83d?\n")[1]) == ["a\ufffd?"]
+
+
+def test_a_marker_split_over_every_character_is_read() -> None:
+    text = "**REPORT:** grüße\r\nASK: Which?\r\nOPTIONS: a\\|b | c\r\nOUTCOME: BLOCKED.\r\n"
+    assert read_pieces(text) == read(text)
+
+
+def test_asks_of_different_runs_have_different_keys_and_of_one_run_the_same() -> None:
+    def keys(prefix: str) -> list[str]:
+        reader = Reader(prefix)
+        reader.feed("ASK: a?\nASK: b?\n")
+        return [ask.request_key for ask in reader.finish().asks]
+
+    assert len({*keys("run1:"), *keys("run1:"), *keys("run2:")}) == 4

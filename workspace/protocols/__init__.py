@@ -1,0 +1,1 @@
+"""The agent protocols, one package each. They do not import one another."""

@@ -1,0 +1,1 @@
+"""The marker protocol: an agent that speaks in plain lines, on any command-line harness."""
