@@ -1,0 +1,86 @@
+"""The Needs you page: its queries, its time beside a trivial page, its size, and a long history."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+
+from agents.lifecycle import AgentState
+from agents.models import Agent, Run
+from agents.registering import register_agent
+from asks.models import Ask
+from bench.figures import Figure
+
+CARDS = 50
+FEW, MANY = 1_000, 1_000_000
+
+_CLOSED_ASKS = """
+INSERT INTO asks_ask (session_id, run_id, agent_id, request_key, kind, prompt, prompt_html, free_text,
+    money_critical, context, status, opened_at, closed_at, close_reason)
+SELECT session_id, id, %s, 'old:' || n, 'question', 'Old?', '<p>Old?</p>', true, false, '{}',
+    'withdrawn', now() - n * interval '1 second', now(), ''
+FROM agents_run, generate_series(%s, %s) n WHERE agents_run.id = %s
+"""
+
+
+def measure(runs: int) -> list[Figure]:
+    owner = User.objects.create(username="owner")
+    agent = _agent_with_cards(owner)
+    client = Client()
+    client.force_login(owner)
+    with override_settings(ALLOWED_HOSTS=["testserver"], SECURE_SSL_REDIRECT=False):
+        return _measure(client, agent, runs)
+
+
+def _measure(client: Client, agent: Agent, runs: int) -> list[Figure]:
+    client.get("/")
+    with CaptureQueriesContext(connection, ) as queries:
+        body = client.get("/").content
+    trivial = _times(lambda: client.get("/login"), runs)
+    page = _times(lambda: client.get("/"), runs)
+    _close_asks(agent, 0, FEW)
+    with_few = _times(lambda: client.get("/"), runs)
+    _close_asks(agent, FEW + 1, MANY)
+    with_many = _times(lambda: client.get("/"), runs)
+    return [
+        Figure("needs you, 50 cards: queries", [len(queries)], unit="", target=12),
+        Figure("needs you, 50 cards: compressed", [len(gzip.compress(body)) / 1000], unit="kB", target=60),
+        Figure("needs you, 50 cards ÷ a trivial page", page, trivial, target=6),
+        Figure("needs you: 1,000,000 ÷ 1,000 closed asks", with_many, with_few, target=1.3),
+    ]
+
+
+def _times(work: Callable[[], object], runs: int) -> list[float]:
+    work()
+    samples = []
+    for _ in range(runs * 3):
+        start = time.perf_counter()
+        work()
+        samples.append((time.perf_counter() - start) * 1000)
+    return samples
+
+
+def _agent_with_cards(owner: User) -> Agent:
+    from tests.factories import ask_something
+
+    agent = register_agent(
+        slug="bench", owners=[owner], runtime_key="markers", settings={"command": ["true"]},
+        lifecycle=AgentState.ACTIVE,
+    )
+    for number in range(CARDS):
+        ask_something(agent, prompt=f"Question **{number}**: which ledger, EU or US?")
+    return agent
+
+
+def _close_asks(agent: Agent, first: int, last: int) -> None:
+    run = Run.objects.filter(session__agent=agent).earliest("pk")
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOSED_ASKS, [agent.pk, first, last, run.pk])
+        cursor.execute("ANALYZE asks_ask")
+    assert Ask.objects.filter(agent=agent, request_key=f"old:{last}").exists()
