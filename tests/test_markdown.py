@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workspace.markdown import MAX_MARKDOWN, MAX_SHOWN, plain, render
-from workspace.visible import fold_blank_lines, is_blank, visible, visible_line
+from workspace.visible import fold_blank_lines, visible, visible_line
 
 ALLOWED = {
     *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
@@ -207,16 +207,6 @@ def test_padding_hides_nothing() -> None:
 
 def test_labels_fit_one_line() -> None:
     assert visible_line(" EU\n\n ledger\u202e\t2025 ") == "EU ledger⟦U+202E⟧ 2025"
-
-
-@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u200b", "\u00a0", "\ufeff\u200b", "\x00", "\u2060 \u200d", "\u3164", "\u00ad"])
-def test_blank_is_blank_however_it_is_typed(text: str) -> None:
-    assert is_blank(text)
-
-
-@pytest.mark.parametrize("text", ["0", ".", "\u200bno", "é", "👍", "答"])
-def test_something_is_not_blank(text: str) -> None:
-    assert not is_blank(text)
 
 
 @pytest.mark.parametrize("bomb", ["[" * 16_000, "> " * 8_000, "*a" * 8_000, "`" * 15_999, "![[" * 5_000, "[a](b" * 3_000, "|" * 16_000])

@@ -49,7 +49,7 @@ def render(text: str) -> SafeString:
     shown = visible(text)
     if len(shown) > MAX_MARKDOWN:
         return plain(text)
-    return mark_safe(_cleaner.clean(_parser.render(shown)))  # noqa: S308 - nh3 has the last word
+    return mark_safe(_cleaner.clean(_parser.render(shown)))  # nh3 has the last word
 
 
 def plain(text: str) -> SafeString:
@@ -57,17 +57,17 @@ def plain(text: str) -> SafeString:
     shown = fold_blank_lines(visible(text))
     more = len(shown) - MAX_SHOWN
     note = f'<p class="heading">⟦{more} more characters are stored but not shown here⟧</p>' if more > 0 else ""
-    return mark_safe(f'<p class="plain" dir="auto">{escape(shown[:MAX_SHOWN])}</p>{note}')  # noqa: S308 - escaped
+    return mark_safe(f'<p class="plain" dir="auto">{escape(shown[:MAX_SHOWN])}</p>{note}')  # escaped
 
 
 def stored(html: str) -> SafeString:
     """Marks HTML as safe that `render` or `plain` made and a model stored. Give it nothing else."""
-    return mark_safe(html)  # noqa: S308 - sanitised when it was written
+    return mark_safe(html)  # sanitised when it was written
 
 
 def assembled(html: str) -> SafeString:
     """Marks HTML as safe that our own templates made (a cached card). Give it nothing else."""
-    return mark_safe(html)  # noqa: S308 - template output
+    return mark_safe(html)  # template output
 
 
 def _headings_become_paragraphs(state: StateCore) -> None:

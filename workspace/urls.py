@@ -1,9 +1,40 @@
+"""Every address, one noun after the other."""
+
+from __future__ import annotations
+
 from django.contrib import admin
 from django.urls import path
 
 from workspace import entry
+from workspace.pages import account, agents, asks, decisions, needs_you, sessions
 
 urlpatterns = [
-    path("admin/", admin.site.urls),
+    path("", needs_you.needs_you, name="needs_you"),
+    path("queue/changes", needs_you.queue_changes, name="queue_changes"),
+    path("asks/<int:ask_id>/", asks.ask, name="ask"),
+    path("asks/<int:ask_id>/answer", asks.answer, name="answer"),
+    path("asks/<int:ask_id>/withdraw", asks.withdraw, name="withdraw"),
+    path("agents/", agents.agents, name="agents"),
+    path("agents/new", agents.agent_new, name="agent_new"),
+    path("agents/<slug:slug>/", agents.agent, name="agent"),
+    path("agents/<slug:slug>/start", agents.agent_start, name="agent_start"),
+    path("agents/<slug:slug>/pause", agents.agent_pause, name="agent_pause"),
+    path("agents/<slug:slug>/resume", agents.agent_resume, name="agent_resume"),
+    path("sessions/<int:session_id>/", sessions.session, name="session"),
+    path("sessions/<int:session_id>/message", sessions.message, name="message"),
+    path("sessions/<int:session_id>/events", sessions.session_events, name="session_events"),
+    path("sessions/<int:session_id>/changes", sessions.session_changes, name="session_changes"),
+    path("sessions/<int:session_id>/start", sessions.session_start, name="session_start"),
+    path("sessions/<int:session_id>/stop", sessions.session_stop, name="session_stop"),
+    path("sessions/<int:session_id>/resume", sessions.session_resume, name="session_resume"),
+    path("decisions/", decisions.decisions, name="decisions"),
+    path("login", account.SignIn.as_view(), name="login"),
+    path("logout", account.SignOut.as_view(), name="logout"),
     path("enter/<str:token>", entry.enter, name="enter"),
+    path("admin/", admin.site.urls),
 ]
+
+handler400 = "workspace.pages.errors.bad_request"
+handler403 = "workspace.pages.errors.forbidden"
+handler404 = "workspace.pages.errors.not_found"
+handler500 = "workspace.pages.errors.server_error"

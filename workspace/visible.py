@@ -3,8 +3,6 @@
 An agent's text (or a file it read) can hold direction overrides, zero-width characters, tag characters or control
 characters. Each is replaced by its name in brackets, such as `⟦U+202E⟧`, so that an owner decides about the text that is
 really there. Joiners that scripts and emoji need are kept where they do their work, and nowhere else.
-
-The other direction is here as well: `is_blank` says whether a person typed nothing, however invisibly.
 """
 
 from __future__ import annotations
@@ -21,7 +19,12 @@ _HIDDEN = re.compile(
     "\ud800-\udfff"
     "]"
 )
-_FLAGS = re.compile("\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f")
+# The flags of England, Scotland and Wales are the only ones that tag characters spell.
+_FLAGS = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062"
+    "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)"
+    "\U000e007f"
+)
 _JOINING = ((0x0600, 0x08FF), (0x0900, 0x0DFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1800, 0x18AF))
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){4,}")
 
@@ -42,11 +45,6 @@ def visible_line(text: str) -> str:
 def fold_blank_lines(text: str) -> str:
     """Runs of four or more blank lines become one line that counts them, so that nothing hides below the fold."""
     return _BLANK_LINES.sub(lambda run: f"\n⟦{run.group().count(chr(10)) - 1} blank lines⟧\n", text)
-
-
-def is_blank(text: str) -> bool:
-    """True when nothing in `text` can be seen: white space, zero-width and control characters only."""
-    return all(char.isspace() or _HIDDEN.match(char) for char in text)
 
 
 def _split_flags(text: str) -> list[str]:

@@ -1,7 +1,8 @@
-/* Keeps "41 min ago" true while the page stays open. The scale is the server's own. */
+/* Keeps "41 min ago" true while the page stays open, and shows clock times in the reader's own time zone. */
 (function () {
   "use strict";
 
+  /* The scale is the server's own. */
   function age(seconds) {
     const s = Math.max(0, Math.floor(seconds));
     if (s < 60) return `${s} s`;
@@ -18,6 +19,21 @@
     }
   }
 
+  const HOURS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+  const DAYS = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hour12: false });
+
+  function localise(root) {
+    for (const time of root.querySelectorAll("time[data-clock]")) {
+      const moment = new Date(time.dateTime);
+      if (Number.isNaN(moment.getTime())) continue;
+      time.textContent = (moment.toDateString() === new Date().toDateString() ? HOURS : DAYS).format(moment);
+      time.title = moment.toLocaleString();
+      time.removeAttribute("data-clock");
+    }
+  }
+
+  document.addEventListener("htmx:load", (event) => localise(event.detail.elt.parentElement || document));
+  localise(document);
   setInterval(refresh, 15000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 })();

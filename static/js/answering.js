@@ -6,6 +6,7 @@
   "use strict";
   const WHY = {
     0: "The server could not be reached. Nothing is lost: your answer may or may not have arrived, and sending it again records it once.",
+    400: "The server could not read that; most likely it is far too long. Nothing was recorded, and it is still here.",
     401: "You are signed out, so nothing was recorded. Sign in in another tab, then send again.",
     403: "This page is too old to be trusted, so nothing was recorded. Reload it; what you typed is kept.",
     404: "This is not yours, or it is gone. Nothing was recorded.",
@@ -61,11 +62,19 @@
   document.addEventListener("htmx:sendError", (event) => say(event.target, 0));
   document.addEventListener("htmx:timeout", (event) => say(event.target, 0));
 
+  /* A refusal is a card too, and it is shown whatever its status. */
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!event.detail.xhr.getResponseHeader("X-Card")) return;
+    event.detail.shouldSwap = true;
+    event.detail.isError = false;
+  });
+
   /* The pressed button is gone with the card it was in: keyboard and screen reader go on at the new one. */
   let inside = false;
   document.addEventListener("htmx:beforeSwap", (event) => { inside = event.detail.target.contains(document.activeElement); });
   document.addEventListener("htmx:afterSwap", (event) => {
-    const place = document.getElementById(event.detail.target.id) || event.detail.elt;
+    const id = event.detail.target.id;
+    const place = document.getElementById(id) || document.querySelector(`[data-replaces="${CSS.escape(id)}"]`);
     if (!inside || !place || !place.isConnected) return;
     const next = place.querySelector("[data-focus]") || place.querySelector("[aria-invalid='true']") || place;
     if (next.matches("[tabindex], a, button, input, textarea")) next.focus();

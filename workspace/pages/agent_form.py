@@ -1,0 +1,136 @@
+"""The form that connects a command-line agent: what is typed, checked field by field."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+
+from agents.lifecycle import AgentState
+from agents.models import Agent
+from agents.models.agent import slug_is_plain
+from agents.registering import register_agent
+
+WAKES = [
+    ("manual", "Only when I start it"),
+    ("on_message", "When a message names it"),
+    ("continuous", "On and on, with back-off"),
+    ("every", "Every so many minutes"),
+    ("cron", "By a cron line"),
+]
+MAX_COMMAND = 4_000
+MAX_PROSE = 16_000
+
+
+class AgentForm(forms.Form):
+    """One field per thing a person says about their agent; the rest has defaults."""
+
+    slug = forms.CharField(
+        label="Short name",
+        max_length=63,
+        validators=[slug_is_plain],
+        help_text="Lower-case letters, digits and hyphens. It stands in the agent's address.",
+    )
+    name = forms.CharField(label="Name", max_length=120, required=False, help_text="Optional.")
+    title = forms.CharField(
+        label="What it does", max_length=200, required=False, help_text="Optional, in one line."
+    )
+    command = forms.CharField(
+        label="Command",
+        max_length=MAX_COMMAND,
+        help_text="As you would type it. It is run without a shell: no pipes, no variables.",
+    )
+    cwd = forms.CharField(
+        label="Folder it runs in", max_length=1000, required=False, help_text="Optional."
+    )
+    mission = forms.CharField(
+        label="Mission",
+        max_length=MAX_PROSE,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="What it is to achieve. It is told so at the start of every turn.",
+    )
+    contract = forms.CharField(
+        label="Contract",
+        max_length=MAX_PROSE,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="How it works, and what it must ask you about.",
+    )
+    wake = forms.ChoiceField(label="When it works", choices=WAKES, initial="manual")
+    minutes = forms.IntegerField(
+        label="Minutes between starts", min_value=1, max_value=525_600, required=False
+    )
+    cron = forms.CharField(
+        label="Cron line", max_length=200, required=False, help_text="Such as 0 9 * * 1-5, in UTC."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            field.widget.attrs["data-draft"] = f"agent-new-{name}"
+            field.widget.attrs["autocomplete"] = "off"
+            field.widget.attrs.pop("maxlength", None)  # a browser would cut pasted text silently
+        for name in ("slug", "command", "cwd", "cron"):
+            self.fields[name].widget.attrs.update({"class": "mono", "spellcheck": "false"})
+
+    def clean_command(self) -> list[str]:
+        """The command as an argument list."""
+        try:
+            words = shlex.split(self.cleaned_data["command"])
+        except ValueError as error:
+            raise ValidationError(f"This cannot be read as a command: {error}.") from error
+        if not words:
+            raise ValidationError("Say which command runs it.")
+        return words
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("wake") == "every" and not data.get("minutes") and "minutes" not in self.errors:
+            self.add_error("minutes", "Say how many minutes lie between two starts.")
+        if data.get("wake") == "cron" and not data.get("cron") and "cron" not in self.errors:
+            self.add_error("cron", "Write the cron line, such as 0 9 * * 1-5.")
+        return data
+
+    def connect(self, *, owner: User) -> Agent | None:
+        """The new agent as a draft; None with the form's errors filled in when it cannot be."""
+        data = self.cleaned_data
+        try:
+            return register_agent(
+                slug=data["slug"],
+                owners=[owner],
+                runtime_key="markers",
+                settings={"command": data["command"], "cwd": data["cwd"] or None},
+                wake=self._wake_policy(),
+                lifecycle=AgentState.DRAFT,
+                **{name: data[name] for name in ("name", "title", "mission", "contract")},
+            )
+        except ValidationError as error:
+            self._take_errors(error)
+            return None
+
+    def _wake_policy(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        match data["wake"]:
+            case "every":
+                return {"kind": "schedule", "every_seconds": data["minutes"] * 60}
+            case "cron":
+                return {"kind": "schedule", "cron": data["cron"]}
+            case kind:
+                return {"kind": kind}
+
+    def _take_errors(self, error: ValidationError) -> None:
+        """Errors of the model stand beside the fields of the form that they are about."""
+        for name, found in error.message_dict.items():
+            for message in found:
+                about, _, rest = message.partition(": ")
+                if name == "settings":
+                    field = about.split(".", 1)[0]
+                    self.add_error(field if field in self.fields else "command", rest or message)
+                elif name == "wake_policy":
+                    self.add_error("cron" if self.cleaned_data["wake"] == "cron" else "wake", rest or message)
+                else:
+                    self.add_error(name if name in self.fields else None, message)

@@ -1,0 +1,89 @@
+"""Agents: the list, one agent, connecting a new one, starting, pausing and resuming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.db.models import Count, Prefetch, Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from agents import steering
+from agents.models import Agent, Session
+from asks import access, queue
+from asks.lifecycle import AskStatus
+from workspace.pages.agent_form import AgentForm
+from workspace.pages.requests import OwnerRequest, page_of, show
+from workspace.pages.wording import wake_in_words
+
+
+@require_safe
+def agents(request: OwnerRequest) -> HttpResponse:
+    """GET /agents/: mine, each with its status and why."""
+    return show(request, "agents", "agents", page=page_of(_with_home(request), request))
+
+
+@require_safe
+def agent(request: OwnerRequest, slug: str) -> HttpResponse:
+    """GET /agents/<slug>/: what it is for, when it wakes, its sessions and what was last decided."""
+    found = get_object_or_404(_with_home(request), slug=slug)
+    return show(
+        request,
+        "agent",
+        "agents",
+        agent=found,
+        home=found.home[0] if found.home else None,
+        wakes=wake_in_words(found.wake_policy),
+        owners=list(found.owners.order_by("username")),
+        page=page_of(found.sessions.order_by("-is_home", "-created_at", "-pk"), request),
+        decided=list(queue.decided(request.user).filter(agent=found)[:5]),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def agent_new(request: OwnerRequest) -> HttpResponse:
+    """GET and POST /agents/new: connects a command-line agent of the reader's own."""
+    form = AgentForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        created = form.connect(owner=request.user)
+        if created is not None:
+            messages.success(request, f"{created.slug} is connected.")
+            return redirect("agent", created.slug)
+    status = 422 if request.method == "POST" else 200
+    return show(request, "agent_new", "agents", status=status, form=form)
+
+
+def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, str], HttpResponse]:
+    @require_POST
+    def view(request: OwnerRequest, slug: str) -> HttpResponse:
+        found = get_object_or_404(access.agents_of(request.user), slug=slug)
+        verb(agent_id=found.pk, by=request.user)
+        messages.success(request, words.format(found.slug))
+        return redirect("agent", found.slug)
+
+    return view
+
+
+agent_pause = _steer(steering.pause_agent, "{} is paused: nothing of it starts until you resume it.")
+agent_resume = _steer(steering.resume_agent, "{} is resumed.")
+
+
+@require_POST
+def agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
+    """POST /agents/<slug>/start: starts its home session, and shows it."""
+    found = get_object_or_404(access.agents_of(request.user), slug=slug)
+    home = get_object_or_404(found.sessions, is_home=True)
+    run = steering.start(session_id=home.pk, by=request.user)
+    words = f"{slug} is started." if run else f"{slug} cannot be started: it is retired."
+    messages.success(request, words)
+    return redirect("session", home.pk)
+
+
+def _with_home(request: OwnerRequest) -> QuerySet[Agent]:
+    """The reader's agents with their home session and how many asks are open, in two queries."""
+    home = Prefetch("sessions", Session.objects.filter(is_home=True), to_attr="home")
+    waiting = Count("asks", filter=Q(asks__status=AskStatus.OPEN))
+    mine = access.agents_of(request.user).annotate(waiting=waiting)
+    return mine.prefetch_related(home).order_by("slug")

@@ -1,0 +1,57 @@
+"""What was decided: answered, withdrawn, expired, asked anew, and answers that were turned down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from asks import access, queue
+from asks.lifecycle import AskStatus
+from asks.models import Refusal
+from workspace.pages.requests import OwnerRequest, page_of, show
+
+#: What `?show=` may be, and how it is called on the page.
+FILTERS = {
+    "": "All",
+    AskStatus.ANSWERED.value: "Answered",
+    AskStatus.WITHDRAWN.value: "Withdrawn",
+    AskStatus.EXPIRED.value: "Expired",
+    AskStatus.SUPERSEDED.value: "Asked again",
+    "refused": "Refused",
+}
+
+
+@require_safe
+def decisions(request: OwnerRequest) -> HttpResponse:
+    """GET /decisions/[?show=…][&agent=slug]: newest first."""
+    chosen = request.GET.get("show", "")
+    chosen = chosen if chosen in FILTERS else ""
+    slug = request.GET.get("agent", "").replace("\x00", "")
+    rows = _refusals(request, slug) if chosen == "refused" else _closed(request, chosen, slug)
+    query = "".join(f"{name}={value}&" for name, value in (("show", chosen), ("agent", slug)) if value)
+    return show(
+        request,
+        "decisions",
+        "decisions",
+        filters=[(value, label, value == chosen) for value, label in FILTERS.items()],
+        page=page_of(rows, request),
+        query=query,
+        chosen=chosen,
+        agent=slug,
+    )
+
+
+def _closed(request: OwnerRequest, status: str, slug: str) -> QuerySet[Any]:
+    asks = queue.decided(request.user)
+    asks = asks.filter(status=status) if status else asks
+    return asks.filter(agent__slug=slug) if slug else asks
+
+
+def _refusals(request: OwnerRequest, slug: str) -> QuerySet[Refusal]:
+    """Refused answers to asks of the reader's agents, whoever tried."""
+    mine = Refusal.objects.filter(ask__in=access.asks_of(request.user))
+    mine = mine.filter(ask__agent__slug=slug) if slug else mine
+    return mine.select_related("ask__agent", "by").order_by("-created_at", "-pk")

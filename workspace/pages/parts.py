@@ -1,0 +1,134 @@
+"""Fragments that change a page that is open: what the live sockets send and what polling gets.
+
+Every fragment is a sequence of out-of-band elements for htmx. Nothing here is a whole page. All functions read the database
+synchronously.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.lifecycle import Status
+from agents.models import Event, Session
+from asks import access, queue
+from asks.models import Ask
+from workspace.markdown import assembled
+from workspace.pages import cards
+from workspace.pages.requests import PAGE_SIZE
+
+HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
+"""A message that says only that the server is there."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What turns a page that holds the cards `have` into the present one; `have` then is what it holds."""
+
+    html: str
+    have: frozenset[str]
+
+
+def events_html(events: Iterable[Event]) -> str:
+    """One message that appends events to a thread; empty when there are none."""
+    items = "".join(event_html(event) for event in events)
+    return f'<ol id="stream" hx-swap-oob="beforeend">{items}</ol>' if items else ""
+
+
+def event_html(event: Event) -> str:
+    """One item of a thread."""
+    return render_to_string("parts/event.html", {"event": event})
+
+
+def queue_changes(person: AbstractBaseUser, have: frozenset[str]) -> Changes:
+    """What is new and what is over on a page that shows this person's queue from its top."""
+    open_asks = cards.with_past(queue.open_asks(person))[:PAGE_SIZE]
+    asks = {f"ask-{ask.pk}": ask for ask in open_asks}
+    stuck = queue.blocked_sessions(person)[:PAGE_SIZE]
+    blocked = {f"session-{session.pk}": session for session in stuck}
+    return _changes(person, asks, blocked, have)
+
+
+def session_changes(person: AbstractBaseUser, session: Session, have: frozenset[str]) -> Changes:
+    """The same for the page of one session: only its own asks are cards there."""
+    mine = queue.open_asks(person).filter(session=session)
+    asks = {f"ask-{ask.pk}": ask for ask in cards.with_past(mine)}
+    return _changes(person, asks, {}, have)
+
+
+def _changes(
+    person: AbstractBaseUser, asks: dict[str, Ask], blocked: dict[str, Session], have: frozenset[str]
+) -> Changes:
+    now = frozenset(asks) | frozenset(blocked)
+    if now == have:
+        return Changes("", have)
+    fresh = [cards.ask_card(cards.facts_of(ask), csrf="") for name, ask in asks.items() if name not in have]
+    fresh += [cards.blocked_card(session, csrf="") for name, session in blocked.items() if name not in have]
+    arrived = f'<div id="cards" hx-swap-oob="beforeend">{"".join(fresh)}</div>' if fresh else ""
+    return Changes(arrived + _gone(person, have - now) + badge_html(queue.badge(person)), now)
+
+
+def _gone(person: AbstractBaseUser, names: frozenset[str]) -> str:
+    """Each card that is over, replaced by what came of it. A name that is no card of this person's is skipped."""
+    asks = _numbers(names, "ask-")
+    over = queue.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
+    settled = [oob(cards.settled_card(ask)) for ask in over]
+    known = {f"ask-{ask.pk}" for ask in over}
+    known |= {f"session-{number}" for number in _numbers(names, "session-")}
+    settled += [
+        oob(cards.moved_on_card(number, words="It is not blocked any more."))
+        for number in sorted(_numbers(names, "session-"))
+    ]
+    lost = [format_html('<div id="{}" hx-swap-oob="delete"></div>', name) for name in sorted(names - known)]
+    return "".join([*settled, *lost])
+
+
+def _numbers(names: Iterable[str], prefix: str) -> set[int]:
+    """The ids of names such as `ask-12`; anything else, however odd, is left out."""
+    rests = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+    return {int(rest) for rest in rests if rest.isascii() and rest.isdigit() and len(rest) < 19}
+
+
+def session_state_html(session: Session, *, csrf: str, oob: bool = True) -> str:
+    """The head of a session's page: status, reason, and what a person may do."""
+    context = {"session": session, "csrf": csrf, "oob": oob}
+    return render_to_string("parts/session_state.html", context)
+
+
+def composer_html(
+    session: Session, *, csrf: str, refused: str = "", typed: str = "", sent: bool = False
+) -> SafeString:
+    """The box to write to a session; with why and what was typed, when it was not sent."""
+    context = {"session": session, "csrf": csrf, "refused": refused, "typed": typed, "sent": sent}
+    return assembled(render_to_string("parts/composer.html", context))
+
+
+def badge_html(count: int) -> SafeString:
+    """Both badges, for a page that is open."""
+    return assembled(
+        "".join(
+            render_to_string("parts/badge.html", {"id": name, "waiting": count, "oob": True})
+            for name in ("needs-badge", "needs-badge-tab")
+        )
+    )
+
+
+def toast_html(words: str, *, href: str = "", link: str = "") -> SafeString:
+    """A short message in the corner."""
+    toast = render_to_string("parts/toast.html", {"words": words, "href": href, "link": link})
+    return assembled(f'<div id="toasts" hx-swap-oob="beforeend">{toast}</div>')
+
+
+def oob(card: str) -> SafeString:
+    """A card that takes the place of the one with its id, wherever that is on the page."""
+    return assembled(card.replace("<article ", '<article hx-swap-oob="true" ', 1))
+
+
+def held(names: str) -> frozenset[str]:
+    """The cards that a page says it holds: `ask-1,session-2`, at most 500 of them."""
+    return frozenset(name for name in names.split(",")[:500] if 0 < len(name) < 40)

@@ -1,0 +1,65 @@
+"""The request of a page: who makes it, how its page is put together, and what it posted."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import Resolver404, resolve, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.middleware import HtmxDetails
+
+PAGE_SIZE = 50
+SECRET_FIELDS = frozenset({"csrfmiddlewaretoken", "password", "next", "confirmed", "send", "option"})
+BINDING_FIELDS = frozenset({"action_hash", "policy_version", "run_version"})
+
+
+class OwnerRequest(HttpRequest):
+    """A signed-in person's request: the login middleware lets no other one through to a page."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+def page_of(rows: QuerySet[Any], request: HttpRequest) -> Page[Any]:
+    """The page that `?page=` names, or the nearest there is. The rows must be in a total order."""
+    return Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
+
+
+def show(
+    request: HttpRequest, name: str, here: str, *, status: int = 200, **context: Any
+) -> HttpResponse:
+    """A whole page. `here` is the entry of the navigation that it belongs to."""
+    return render(request, f"{name}.html", {"here": here, **context}, status=status)
+
+
+def typed_words(request: HttpRequest) -> list[str]:
+    """What a person had typed into a form that cannot be taken, so that a page can give it back."""
+    try:
+        fields = [(name, value) for name, value in request.POST.items() if isinstance(value, str)]
+    except Exception:  # noqa: BLE001 -- a body that cannot be read holds nothing to give back
+        return []
+    withheld = SECRET_FIELDS | BINDING_FIELDS
+    return [value for name, value in fields if name not in withheld and value.strip()]
+
+
+def page_to_return_to(request: HttpRequest) -> str:
+    """The page a form stood on, if it is one of ours and can be opened; else the queue."""
+    came_from = request.headers.get("Referer", "")
+    here = {request.get_host()}
+    if url_has_allowed_host_and_scheme(came_from, here, require_https=request.is_secure()):
+        path = urlsplit(came_from).path
+        try:
+            resolve(path)
+        except Resolver404:
+            pass
+        else:
+            return path
+    return reverse("needs_you")
+
+

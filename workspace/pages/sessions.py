@@ -1,0 +1,152 @@
+"""One session: its thread, live; its open asks; a box to write to it; start, stop and resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from agents import messaging, steering
+from agents import events as happenings
+from agents.models import Event, Session
+from asks import access, queue
+from workspace.pages import cards, parts
+from workspace.pages.requests import OwnerRequest, show
+
+PAGE = 200
+"""Events on one page of a thread."""
+
+
+@require_safe
+def session(request: OwnerRequest, session_id: int) -> HttpResponse:
+    """GET /sessions/<id>/[?before=seq]: the newest events, or those before one."""
+    found = _find(request, session_id)
+    before = _number(request.GET.get("before"))
+    events = _thread(found, before)
+    mine = cards.with_past(queue.open_asks(request.user).filter(session=found))
+    csrf = get_token(request)
+    return show(
+        request,
+        "session",
+        "agents",
+        session=found,
+        events=events,
+        live=before is None,
+        earlier=events[0].seq if events and events[0].seq > 1 else None,
+        cards=[cards.ask_card(cards.facts_of(ask), csrf=csrf) for ask in mine],
+    )
+
+
+@require_safe
+def session_events(request: OwnerRequest, session_id: int) -> HttpResponse:
+    """GET /sessions/<id>/events?after=seq: what the socket would have sent, for who has none."""
+    found = _find(request, session_id)
+    after = _number(request.GET.get("after")) or 0
+    if after > found.last_seq:
+        return HttpResponse(status=409)
+    return HttpResponse(parts.events_html(happenings.after(found.pk, after)))
+
+
+@require_safe
+def session_changes(request: OwnerRequest, session_id: int) -> HttpResponse:
+    """GET /sessions/<id>/changes?have=ask-1: the head of the page and its cards, as they are now."""
+    found = _find(request, session_id)
+    have = parts.held(request.GET.get("have", ""))
+    changes = parts.session_changes(request.user, found, have)
+    return HttpResponse(parts.session_state_html(found, csrf=get_token(request)) + changes.html)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def message(request: OwnerRequest, session_id: int) -> HttpResponse:
+    """POST /sessions/<id>/message: words of a person to the session, which start its next turn."""
+    if request.method != "POST":
+        return redirect("session", session_id)
+    found = _find(request, session_id)
+    text = request.POST.get("text", "")
+    problem = _post(request, found, text)
+    if problem:
+        status, words = problem
+        return _not_sent(request, found, words, text, status=status)
+    return _sent(request, found)
+
+
+def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] | None:
+    """Post it, or say with which status and why not."""
+    if "\x00" in text:
+        return 422, "The message holds a NUL character, which is not kept."
+    if len(text) > messaging.MESSAGE_LIMIT:
+        return 422, f"The message has {len(text)} characters; {messaging.MESSAGE_LIMIT} are the most."
+    try:
+        messaging.post_message(session_id=found.pk, by=request.user, text=text)
+    except messaging.EmptyMessage as error:
+        return 422, str(error)
+    except messaging.SessionIsOver as error:
+        return 409, str(error)
+    return None
+
+
+def _sent(request: OwnerRequest, found: Session) -> HttpResponse:
+    words = f"Sent. {found.agent.slug} reads it in its next turn."
+    if not request.htmx:
+        messages.success(request, words)
+        return redirect("session", found.pk)
+    if request.POST.get("from") == "card":
+        card = cards.moved_on_card(found.pk, words=words, mine=True)
+        return HttpResponse(card + parts.badge_html(queue.badge(request.user)))
+    return HttpResponse(parts.composer_html(found, csrf=get_token(request), sent=True) + parts.toast_html(words))
+
+
+def _not_sent(
+    request: OwnerRequest, found: Session, words: str, text: str, *, status: int
+) -> HttpResponse:
+    typed, csrf = text.replace("\x00", "\ufffd"), get_token(request)
+    if not request.htmx:
+        composer = parts.composer_html(found, csrf=csrf, refused=words, typed=typed)
+        return show(request, "message", "agents", status=status, session=found, composer=composer)
+    if request.POST.get("from") == "card":
+        html: str = cards.blocked_card(found, csrf=csrf, refused=words, typed=typed)
+    else:
+        html = parts.composer_html(found, csrf=csrf, refused=words, typed=typed)
+    response = HttpResponse(html, status=status)
+    response["X-Card"] = f"session-{found.pk}"
+    return response
+
+
+def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, int], HttpResponse]:
+    @require_POST
+    def view(request: OwnerRequest, session_id: int) -> HttpResponse:
+        found = _find(request, session_id)
+        verb(session_id=found.pk, by=request.user)
+        messages.success(request, words.format(found.agent.slug))
+        return redirect("session", found.pk)
+
+    return view
+
+
+session_start = _steer(steering.start, "{} is started.")
+session_resume = _steer(steering.resume_session, "{} is resumed.")
+session_stop = _steer(steering.stop, "The run of {} is stopped; what it was given stays owed.")
+
+
+def _find(request: OwnerRequest, session_id: int) -> Session:
+    return get_object_or_404(access.sessions_of(request.user).select_related("agent"), pk=session_id)
+
+
+def _thread(found: Session, before: int | None) -> list[Event]:
+    events = found.events.select_related("run")
+    if before is not None:
+        events = events.filter(seq__lt=before)
+    return list(reversed(events.order_by("-seq")[:PAGE]))
+
+
+def _number(text: str | None) -> int | None:
+    """A sequence number of an address; None when there is none. Raises Http404 for anything else."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise Http404
+    return int(text)

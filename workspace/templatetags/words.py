@@ -1,0 +1,160 @@
+"""Filters and tags of the pages: agents' words made harmless, ages, pills, icons, the badge."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime, timedelta
+
+from django import template
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, Status
+from workspace import markdown
+from workspace import visible as hidden_characters
+
+register = template.Library()
+register.filter("visible", hidden_characters.visible)
+register.filter("visible_line", hidden_characters.visible_line)
+register.filter("stored", markdown.stored)
+register.filter("plain", markdown.plain)
+
+
+@register.filter
+def shown(value: str) -> str:
+    """A value that an action is bound to: whole, every character visible, blank lines counted."""
+    return hidden_characters.fold_blank_lines(hidden_characters.visible(value))
+
+
+def age_in_words(age: timedelta) -> str:
+    """`41 min`, `2 h 14 min`, `3 d 4 h`; never negative. `ages.js` keeps the same scale."""
+    seconds = max(0, int(age.total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min"
+    if seconds < 86400:
+        return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+    return f"{seconds // 86400} d {seconds % 86400 // 3600} h"
+
+
+@register.filter
+def age(since: datetime | None) -> str:
+    """How long ago, in words; a dash when nobody knows."""
+    return age_in_words(timezone.now() - since) if since else "—"
+
+
+@register.simple_tag
+def ago(since: datetime | None, words: str = "") -> SafeString | str:
+    """A <time> that scripts keep true while the page is open. `words` saves working them out again."""
+    if since is None:
+        return "—"
+    return format_html('<time datetime="{}" data-age>{}</time>', since.isoformat(), words or age(since))
+
+
+@register.simple_tag
+def clock(moment: datetime | None) -> SafeString | str:
+    """A <time> in the server's time zone, which scripts turn into the reader's own."""
+    if moment is None:
+        return "—"
+    local = timezone.localtime(moment)
+    today = local.date() == timezone.localdate()
+    words = local.strftime("%H:%M") if today else local.strftime("%-d %b %H:%M")
+    return format_html('<time datetime="{}" data-clock>{}</time>', moment.isoformat(), words)
+
+
+@register.filter
+def initials(name: str) -> str:
+    """Two letters for an avatar: of the first two words, or of the only one."""
+    parts = [part for part in name.replace("_", "-").replace(" ", "-").split("-") if part]
+    letters = parts[0][0] + parts[1][0] if len(parts) > 1 else name[:2]
+    return hidden_characters.visible_line(letters)[:2]
+
+
+@register.filter
+def tone(status: str) -> str:
+    """Which pill a session's status wears. Only `blocker` may use the signal colour."""
+    if status in YOU_ARE_THE_BLOCKER:
+        return "blocker"
+    return "live" if status in WORKING else "benign"
+
+
+@register.filter
+def status_words(status: str) -> str:
+    return str(Status(status).label) if status in Status.values else status
+
+
+@register.simple_tag
+def icon(name: str, size: int = 16) -> SafeString:
+    """An icon of the sprite, hidden from screen readers: the words beside it say what it means."""
+    return format_html(
+        '<svg width="{}" height="{}" aria-hidden="true"><use href="{}#{}"/></svg>', size, size, static("img/icons.svg"), name
+    )
+
+
+@register.simple_tag(takes_context=True)
+def waiting_count(context: template.Context) -> int:
+    """How many cards wait on the reader: the page's own count, or else asked once per page."""
+    if "badge" not in context:
+        from asks import queue
+
+        request: HttpRequest = context["request"]
+        context.dicts[0]["badge"] = queue.badge(request.user) if request.user.is_authenticated else 0
+    count: int = context["badge"]
+    return count
+
+
+@register.filter
+def scripts(names: str) -> list[str]:
+    """`live queue` as paths of static files, in that order."""
+    return [f"js/{name}.js" for name in names.split()]
+
+
+@register.filter
+def styles(names: str) -> list[str]:
+    """`tokens base` as paths of static files, in that order."""
+    return [f"css/{name}.css" for name in names.split()]
+
+
+@register.filter
+def actor(name: str) -> str:
+    """`human:ann` and `agent:ledger` without what they are; `system` in words."""
+    bare = name.partition(":")[2] or name
+    return "The workspace" if bare == "system" else hidden_characters.visible_line(bare)
+
+
+@register.filter
+def cause_words(cause: str) -> str:
+    """Why a run started: `a person`, `its schedule`."""
+    label = str(Cause(cause).label) if cause in Cause.values else cause
+    return label[:1].lower() + label[1:]
+
+
+@register.filter
+def outcome_words(outcome: str) -> str:
+    return str(Outcome(outcome).label).lower() if outcome in Outcome.values else outcome
+
+
+@register.filter
+def ask_link(ask_id: object) -> SafeString | str:
+    """`a question`, which leads to its page."""
+    if not isinstance(ask_id, int):
+        return "a question"
+    return format_html('<a href="{}">a question</a>', reverse("ask", args=[ask_id]))
+
+
+@register.filter
+def usage_words(data: dict[str, object]) -> str:
+    """What a turn used: `input tokens 1200, output tokens 80`."""
+    numbers = {name: value for name, value in data.items() if isinstance(value, int | float)}
+    return "Used " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in numbers.items())
+
+
+@register.filter
+def command_line(words: list[str]) -> str:
+    """An argument list as it would be typed."""
+    return shlex.join(str(word) for word in words)
