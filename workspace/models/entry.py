@@ -1,4 +1,4 @@
-"""What the workspace itself remembers."""
+"""One-time sign-in links."""
 
 from django.conf import settings
 from django.db import models

@@ -1,0 +1,41 @@
+"""Where webhooks go."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class WebhookEndpoint(models.Model):
+    """A person's endpoint: it is told what happens to the agents that the person owns.
+
+    ``kinds`` empty means every kind. ``secret`` signs; it is readable here because it must be, as
+    ``whsec_`` and base64. ``failures`` counts in a row; ``paused_until`` is the open breaker.
+    """
+
+    url = models.CharField(max_length=1000)
+    secret = models.CharField(max_length=120)
+    kinds = ArrayField(models.CharField(max_length=20), default=list, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks"
+    )
+    active = models.BooleanField(default=True)
+    failures = models.PositiveIntegerField(default=0)
+    paused_until = models.DateTimeField(null=True, blank=True)
+    last_error = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "url"], name="a_person_names_a_url_once"),
+            models.CheckConstraint(
+                condition=Q(secret__startswith="whsec_"), name="webhooks_are_signed"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"webhook {self.pk}"
