@@ -1,19 +1,28 @@
 """What every test stands on: a real PostgreSQL, and a database of its own per pytest process."""
 
+import os
 from collections.abc import Iterator
 
+import pgtrigger
 import pytest
+from django.conf import settings
 from pytest_django import DjangoDbBlocker
 
 from tests.database import TestServer
 
+QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 SERVER = pytest.StashKey[TestServer]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the server before anything connects."""
+    """Have the server before anything connects, and keep away from this machine's own state."""
     server = config.stash[SERVER] = TestServer()
     server.start()
+    os.environ["NEEDS_YOU_STATE"] = str(server.folder)
+    settings.STATE_DIR = server.folder
+    settings.SECRET_KEY = os.environ["SECRET_KEY"] = "signs what tests and their servers exchange"
+    # Quick, for the many people that tests make; the servers of browser tests do not know it.
+    settings.PASSWORD_HASHERS = [QUICK_HASHER, *settings.PASSWORD_HASHERS]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -21,6 +30,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     server = config.stash.get(SERVER, None)
     if server:
         server.leave()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Let the flush after a transactional test truncate the tables that otherwise only grow."""
+    with pgtrigger.ignore():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import IO
 from urllib.parse import quote
 
 import psycopg
@@ -62,7 +61,7 @@ class LocalPostgres:
     def __init__(self, state: Path, settings: Mapping[str, str] | None = None) -> None:
         self.state = state.resolve()
         self._settings = {**SETTINGS, **(settings or {})}
-        self._using: IO[str] | None = None
+        self._using: int | None = None  # a file descriptor
 
     @cached_property
     def server(self) -> Server:
@@ -147,18 +146,24 @@ class LocalPostgres:
             yield
 
     def _count_on_it(self) -> None:
+        """Hold on until we leave or our process ends, however it ends."""
         if self._using is None:
-            self._using = (self.state / "postgres.users").open("a")
+            self._using = self._open_users()
             fcntl.flock(self._using, fcntl.LOCK_SH)
+
+    def _open_users(self) -> int:
+        return os.open(self.state / "postgres.users", os.O_RDWR | os.O_CREAT, 0o600)
 
     def _stop_counting_on_it(self) -> bool:
         """Let go, and tell whether nobody else holds on; new users wait for the lock we hold."""
-        users, self._using = self._using or (self.state / "postgres.users").open("a"), None
-        with users:
-            try:
-                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
+        users = self._open_users() if self._using is None else self._using
+        self._using = None
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(users)
         return True
 
     def _others_stay_connected(self) -> bool:

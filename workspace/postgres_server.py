@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -52,12 +53,14 @@ class Server:
     def make_data(self, account: Account, binaries: Binaries) -> None:
         """Make the empty database under another name and rename it.
 
-        A first start that is killed leaves nothing half-made that way.
+        A first start that is killed leaves nothing half-made that way. Its initdb may still be at
+        work, so the name is a new one each time.
         """
         check_initdb_may_run(account)
-        half = self.data.with_name(f"{self.data.name}.new")
-        shutil.rmtree(half, ignore_errors=True)
-        half.mkdir(mode=0o700)
+        prefix = f"{self.data.name}.new-"
+        for left_over in self.data.parent.glob(f"{prefix}*"):
+            shutil.rmtree(left_over, ignore_errors=True)
+        half = Path(tempfile.mkdtemp(prefix=prefix, dir=self.data.parent))
         account.own(half)
         made = account.run(binaries.initdb, "--pgdata", half, *self._initdb_options(binaries.major))
         if made.returncode != 0:
