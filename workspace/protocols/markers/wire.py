@@ -71,6 +71,7 @@ class Reader:
         self._prose: list[str] = []
         self._questions: list[Question] = []
         self._goes_on = ""
+        self._may_offer = False
         self._mails: list[Mail] = []
         self._outcome: tuple[Outcome, str] = (Outcome.NO_WORK, "")
 
@@ -176,9 +177,10 @@ class Reader:
     def _ask(self, marker: grammar.Marker) -> None:
         self._questions.append(Question([marker.text], grammar.is_placeholder(marker.text)))
         self._goes_on = "ASK"
+        self._may_offer = True
 
     def _offer(self, marker: grammar.Marker, line: str) -> None:
-        if not self._questions:
+        if not self._may_offer:
             self._ignore(line, "no ASK stands before it")
         elif self._questions[-1].offered is not None:
             self._ignore(line, "the question before it has its options already")
@@ -199,6 +201,7 @@ class Reader:
             self._mails.append(Mail(*mail))
 
     def _end(self, marker: grammar.Marker, line: str) -> None:
+        self._may_offer = False
         if outcome := grammar.read_outcome(marker.text):
             self._outcome = outcome
         else:

@@ -1,0 +1,105 @@
+"""The runtime ``markers``: a turn is one run of a local command that reads its capsule on standard
+input and speaks the marker protocol on standard output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from agents.capsule import write_capsule
+from agents.lifecycle import Outcome
+from agents.processes import (
+    Command,
+    CouldNotStartError,
+    Exited,
+    Spawned,
+    kill_if_same,
+    minimal_env,
+    run,
+)
+from agents.runtime import Ended, Started, Turn, TurnEvent
+from workspace.protocols.markers.hearing import Hearing, hearing_for
+from workspace.protocols.markers.instructions import closing_text
+from workspace.protocols.markers.settings import MarkersSettings
+
+APPROVED_VARIABLE = "NEEDS_YOU_APPROVED"
+"""Names a file with what the owner approved for this turn: [{"operation", "params"}, …] in JSON."""
+
+
+class MarkersRuntime:
+    """Runs any command-line agent. Close its generator (aclosing): then the command is dead."""
+
+    key = "markers"
+    settings_model = MarkersSettings
+
+    async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
+        try:
+            settings = MarkersSettings.model_validate(turn.agent.settings)
+        except ValidationError as error:
+            yield _failed(f"The agent's settings are not usable. {_first_problem(error)}")
+            return
+        if turn.left_behind:
+            # An earlier worker died with this run in hand; its command may still be at work.
+            await asyncio.to_thread(kill_if_same, turn.left_behind)
+        with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
+            command = _command(turn, settings, Path(folder))
+            async with aclosing(_listen(command, hearing_for(turn, settings))) as events:
+                async for event in events:
+                    yield event
+
+
+async def _listen(command: Command, hearing: Hearing) -> AsyncGenerator[TurnEvent, None]:
+    try:
+        async with aclosing(run(command)) as events:
+            async for event in events:
+                if isinstance(event, Spawned):
+                    yield Started(event.identity)
+                elif isinstance(event, Exited):
+                    for told in hearing.end(event):
+                        yield told
+                else:
+                    for told in hearing.hear(event.text):
+                        yield told
+    except CouldNotStartError as error:
+        yield _failed(str(error))
+
+
+def _command(turn: Turn, settings: MarkersSettings, folder: Path) -> Command:
+    work, approved = folder / "work", folder / "approved.json"
+    work.mkdir()
+    approved.write_text(json.dumps(_approved(turn)))
+    return Command(
+        argv=tuple(settings.command),
+        cwd=settings.cwd or str(work),
+        env=minimal_env(settings.env_allow, {**settings.env, APPROVED_VARIABLE: str(approved)}),
+        stdin=write_capsule(turn, closing=closing_text(turn.agent.slug)),
+        wall_clock_seconds=settings.wall_clock_seconds,
+        output_limit_bytes=settings.output_limit_bytes,
+    )
+
+
+def _approved(turn: Turn) -> list[dict[str, object]]:
+    """The bound actions that the verdicts of this turn release."""
+    return [
+        {"operation": given.data["operation"], "params": given.data.get("params")}
+        for given in turn.given
+        if given.kind == "verdict"
+        and given.data.get("operation")
+        and given.data.get("meaning") == "approve"
+    ]
+
+
+def _failed(words: str) -> Ended:
+    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words)
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
