@@ -5,6 +5,7 @@ PostgreSQL's NOTIFY on channel ``needs_you`` with one of these payloads:
     s:<session id>:<seq>    the session has events up to seq
     q:<user id>             what waits on this person has changed
     x:<digest>              the login whose session key has this digest has ended
+    r:<user id>             what this person may see may have changed, or how they sign in
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from django.db import connection, transaction
 CHANNEL = "needs_you"
 #: NOTIFY inside a busy writing transaction serialises commits, so hints leave after it, in one
 #: statement that does not wait for the disk.
-_SEND = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
+_SEND = """
+SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(%s, payload))
+FROM unnest(%s::text[]) payload
+"""
 
 
 class _Hints:
@@ -27,8 +31,7 @@ class _Hints:
 
     def __call__(self) -> None:
         with connection.cursor() as cursor:
-            for payload in self.payloads.values():
-                cursor.execute(_SEND, [CHANNEL, payload])
+            cursor.execute(_SEND, [CHANNEL, list(self.payloads.values())])
 
 
 def session_moved(session_id: int, seq: int) -> None:
@@ -39,6 +42,11 @@ def session_moved(session_id: int, seq: int) -> None:
 def queue_moved(user_id: int) -> None:
     """Tell a person's pages that their queue changed, once this transaction has committed."""
     _after_commit(f"q:{user_id}", f"q:{user_id}")
+
+
+def rights_moved(user_id: int) -> None:
+    """Tell every process to look at once whether a person's sockets may stay open."""
+    _after_commit(f"r:{user_id}", f"r:{user_id}")
 
 
 def login_ended(session_key: str) -> None:

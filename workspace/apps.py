@@ -9,7 +9,7 @@ class WorkspaceConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runtime
-        return
+        from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.protocols.markers.runtime import MarkersRuntime
 
         runtime.register(MarkersRuntime())

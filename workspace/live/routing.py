@@ -1,5 +1,27 @@
+"""The addresses of the live streams."""
+
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-websocket_urlpatterns: list[Any] = []
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.routing import URLRouter
+from channels.sessions import CookieMiddleware
+from django.urls import re_path
+
+from workspace.live.consumers import NoSuchStream, QueueStream, SessionStream
+from workspace.live.origin import SameOriginOnly
+
+STREAMS: list[tuple[str, type[AsyncWebsocketConsumer]]] = [
+    (r"^ws/sessions/(?P<session_id>[0-9]{1,18})/$", SessionStream),
+    (r"^ws/queue/$", QueueStream),
+    # daphne's own answer to an unknown address is a traceback, and a browser that tries for ever.
+    (r"", NoSuchStream),
+]
+
+websocket_urlpatterns: list[Any] = [
+    re_path(pattern, cast("Any", stream.as_asgi())) for pattern, stream in STREAMS
+]
+
+#: The login is read from the cookie by the streams themselves, after they have subscribed.
+application = SameOriginOnly(CookieMiddleware(URLRouter(websocket_urlpatterns)))

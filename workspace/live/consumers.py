@@ -1,0 +1,191 @@
+"""The live streams: a session's events, and a person's queue.
+
+A socket is accepted before it is judged, since a browser learns the reason of a close only from an
+open socket. It subscribes before it first reads, so nothing falls between; and one pump per socket
+is the only sender, so nothing overtakes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from workspace.live import fragments, logins
+from workspace.live.hub import hub
+from workspace.live.tail import KEPT, Tail
+from workspace.live.watcher import (
+    AHEAD,
+    BAD_CURSOR,
+    NO_ACCESS,
+    NO_SUCH_STREAM,
+    TOO_BIG,
+    TRY_AGAIN,
+    Watcher,
+)
+from workspace.pages import parts
+
+log = logging.getLogger("workspace.live")
+
+#: Seconds of silence after which the server says that it is there.
+HEARTBEAT = 15.0
+#: Seconds in which what comes after a message is gathered into the next one.
+GATHER = 0.025
+#: Characters: browsers have nothing to say here, so more than this is not read.
+HEARD = 1_000
+
+
+class Stream(AsyncWebsocketConsumer):
+    """One socket of a signed-in person. What it carries is up to the kinds below."""
+
+    watcher: Watcher | None = None
+    pump: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        await self.accept()
+        self.watcher = Watcher(self._login(), self._session_id())
+        hub().join(self.watcher)
+        try:
+            refused = await self._admit(self.watcher)
+        except Exception:
+            log.exception("A socket could not be admitted.")
+            refused = TRY_AGAIN
+        if refused:
+            hub().leave(self.watcher)
+            await self.close(refused)
+            return
+        self.watcher.wake()
+        self.pump = asyncio.create_task(self._pump(self.watcher))
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Nothing is expected from a browser; what is too long ends the socket."""
+        if self.watcher and len(text_data or bytes_data or "") > HEARD:
+            self.watcher.end(TOO_BIG)
+
+    async def disconnect(self, code: int) -> None:  # noqa: ARG002 -- as Channels calls it
+        if self.pump:
+            self.pump.cancel()
+        if self.watcher:
+            hub().leave(self.watcher)
+
+    def _login(self) -> str:
+        return str(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME, ""))
+
+    def _session_id(self) -> int | None:
+        return None
+
+    def _asked(self, name: str) -> str:
+        query = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        return query.get(name, [""])[-1]
+
+    async def _admit(self, watcher: Watcher) -> int | None:
+        """Let the person in; the code to close with if there is a reason not to."""
+        people = await database_sync_to_async(logins.people)([watcher.login])
+        person = people.get(watcher.login)
+        if person is None:
+            return NO_ACCESS
+        hub().admit(watcher, person)
+        return await self._begin(person)
+
+    async def _begin(self, person: User) -> int | None:
+        raise NotImplementedError
+
+    async def _next_message(self) -> str:
+        """What the browser is to be told next; empty when it knows everything."""
+        raise NotImplementedError
+
+    async def _pump(self, watcher: Watcher) -> None:
+        """The only sender. Ends with the socket."""
+        try:
+            await self._send_while_open(watcher)
+        except Exception:
+            log.exception("A stream broke; the browser comes back by itself.")
+            watcher.end(TRY_AGAIN)
+        await self.close(watcher.ended)
+
+    async def _send_while_open(self, watcher: Watcher) -> None:
+        spoke = time.monotonic()
+        while True:
+            # Being woken for nothing must not put the heartbeat off.
+            woken = await watcher.woken(spoke + HEARTBEAT - time.monotonic())
+            if watcher.is_over:
+                return
+            message = await self._next_message() if woken else parts.HEARTBEAT
+            if not message:
+                continue
+            await self.send(message)
+            spoke = time.monotonic()
+            if woken:
+                watcher.wake()  # there may be more than one message's worth
+                await asyncio.sleep(GATHER)
+
+
+class SessionStream(Stream):
+    """/ws/sessions/<id>/?after=<seq>: a session's events above the cursor, then as they come."""
+
+    cursor: int
+    tail: Tail
+
+    def _session_id(self) -> int:
+        return int(self.scope["url_route"]["kwargs"]["session_id"])
+
+    async def _begin(self, person: User) -> int | None:
+        cursor, session_id = as_cursor(self._asked("after")), self._session_id()
+        if cursor is None:
+            return BAD_CURSOR
+        last = await database_sync_to_async(logins.last_seq_seen_by)(person, session_id)
+        if last is None:
+            return NO_ACCESS
+        if cursor > last:
+            return AHEAD
+        self.cursor = cursor
+        # Browsers that come back together after a restart are behind by the same few events.
+        self.tail = hub().tail(session_id, max(cursor, last - KEPT))
+        return None
+
+    async def _next_message(self) -> str:
+        items = await self.tail.after(self.cursor)
+        if not items:
+            return ""
+        self.cursor = items[-1].seq
+        return fragments.thread_html(item.html for item in items)
+
+
+class QueueStream(Stream):
+    """/ws/queue/?have=ask-1,session-2: from those cards to the person's queue, as it moves."""
+
+    have: frozenset[str]
+
+    async def _begin(self, person: User) -> int | None:
+        self.have = parts.held(self._asked("have"))
+        self.desk = hub().desk(person)
+        return None
+
+    async def _next_message(self) -> str:
+        changes = await self.desk.changes(self.have)
+        self.have = changes.have
+        return changes.html
+
+
+class NoSuchStream(AsyncWebsocketConsumer):
+    """Any other address: closed politely, for the browser to stay away."""
+
+    async def connect(self) -> None:
+        await self.accept()
+        await self.close(NO_SUCH_STREAM)
+
+
+def as_cursor(text: str) -> int | None:
+    """A cursor from the address: digits of a bigint; nothing means from the beginning."""
+    if not text:
+        return 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+__all__ = ["NoSuchStream", "QueueStream", "SessionStream"]

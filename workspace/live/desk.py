@@ -1,0 +1,42 @@
+"""What one person's open pages are told about their queue: worked out once for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from channels.db import database_sync_to_async
+from django.contrib.auth.models import User
+
+from workspace.pages.parts import Changes, queue_changes
+
+Held = frozenset[str]
+Reader = Callable[[User, Held], Changes]
+
+
+class Desk:
+    """One person's queue. Pages that hold the same cards share one reading of it."""
+
+    def __init__(self, person: User, read: Reader = queue_changes) -> None:
+        self.person = person
+        self.mark: tuple[object, ...] | None = None
+        self._read = read
+        self._version = 0
+        self._found: dict[Held, Changes] = {}
+        self._reading = asyncio.Lock()
+
+    def moved(self) -> None:
+        """The queue changed: what was read before it is worth nothing."""
+        self._version += 1
+        self._found.clear()
+
+    async def changes(self, have: Held) -> Changes:
+        """What turns a page that holds ``have`` into the present queue."""
+        async with self._reading:
+            if have in self._found:
+                return self._found[have]
+            version = self._version
+            found = await database_sync_to_async(self._read)(self.person, have)
+            if version == self._version:
+                self._found[have] = found
+            return found

@@ -1,0 +1,187 @@
+"""One hub per web process and event loop: it hears every hint and wakes the sockets it concerns.
+
+A hint is only a reason to look: sockets read from their own cursors, so a lost hint costs seconds
+and never an event. daphne has no start-up hook, so the hub starts with the first socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from django.contrib.auth.models import User
+
+from agents.hints import login_digest
+from workspace.live import listener, logins
+from workspace.live.desk import Desk
+from workspace.live.tail import Tail
+from workspace.live.watcher import AHEAD, NO_ACCESS, Watcher
+
+log = logging.getLogger("workspace.live")
+
+#: Seconds between two looks at every login and every right that sockets stand on.
+REVALIDATE = float(os.environ.get("LIVE_REVALIDATE_SECONDS", "30"))
+
+
+class Hub:
+    """The sockets of this process, and what they share. Used on its own event loop only."""
+
+    def __init__(self) -> None:
+        self.watchers: set[Watcher] = set()
+        self.tails: dict[int, Tail] = {}
+        self.desks: dict[int, Desk] = {}
+        self._followers: defaultdict[str, set[Watcher]] = defaultdict(set)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def join(self, watcher: Watcher) -> None:
+        """Hear for this socket from now on, at first only of the end of its login."""
+        self.watchers.add(watcher)
+        self._follow(watcher, f"x:{login_digest(watcher.login)}")
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(self._listen()),
+                asyncio.create_task(self._revalidate_for_ever()),
+            ]
+
+    def admit(self, watcher: Watcher, person: User) -> None:
+        """The socket is this person's: hear of their rights, and of what it watches."""
+        watcher.person = person
+        self._follow(watcher, f"r:{person.pk}")
+        watched = f"q:{person.pk}" if watcher.session_id is None else f"s:{watcher.session_id}"
+        self._follow(watcher, watched)
+
+    def leave(self, watcher: Watcher) -> None:
+        """Forget this socket, and what nobody else looks at."""
+        self.watchers.discard(watcher)
+        for topic in watcher.topics:
+            self._followers[topic].discard(watcher)
+            if not self._followers[topic]:
+                del self._followers[topic]
+        if watcher.session_id is not None and f"s:{watcher.session_id}" not in self._followers:
+            self.tails.pop(watcher.session_id, None)
+        if watcher.person is not None and f"q:{watcher.person.pk}" not in self._followers:
+            self.desks.pop(watcher.person.pk, None)
+
+    def tail(self, session_id: int, start: int) -> Tail:
+        """The session's tail; a new one begins after event ``start``."""
+        return self.tails.setdefault(session_id, Tail(session_id, start))
+
+    def desk(self, person: User) -> Desk:
+        return self.desks.setdefault(person.pk, Desk(person))
+
+    async def stop(self) -> None:
+        """End the hub's own tasks. The next socket starts them again."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _follow(self, watcher: Watcher, topic: str) -> None:
+        watcher.topics.add(topic)
+        self._followers[topic].add(watcher)
+
+    async def _listen(self) -> None:
+        async for payload in listener.payloads():
+            try:
+                await self._hear(payload)
+            except Exception:
+                log.exception("A hint was not followed: %s", payload)
+
+    async def _hear(self, payload: str) -> None:
+        """Follow one hint; one that a newer version sends means nothing to this one."""
+        kind, _, rest = payload.partition(":")
+        if payload in {listener.LISTENING, listener.SAFETY_LOOK}:
+            await self._look_everywhere()
+        if payload == listener.LISTENING:
+            await self._revalidate(self.watchers)
+        elif kind == "s":
+            self._session_moved(*map(int, rest.split(":")))
+        elif kind == "q":
+            self._queue_moved(int(rest))
+        elif kind == "r":
+            await self._revalidate(self._followers.get(payload, ()))
+        elif kind == "x":
+            _end(self._followers.get(payload, ()), NO_ACCESS)
+
+    def _session_moved(self, session_id: int, seq: int) -> None:
+        if tail := self.tails.get(session_id):
+            tail.told(seq)
+        _wake(self._followers.get(f"s:{session_id}", ()))
+
+    def _queue_moved(self, user_id: int) -> None:
+        if desk := self.desks.get(user_id):
+            desk.moved()
+        _wake(self._followers.get(f"q:{user_id}", ()))
+
+    async def _look_everywhere(self) -> None:
+        """Hints may have been lost: three queries find what moved, for all sockets together."""
+        before = {session_id: tail.last for session_id, tail in self.tails.items()}
+        found = await database_sync_to_async(logins.last_seqs)(before)
+        for session_id, last in before.items():
+            self._session_moved(session_id, found.get(session_id, 0))
+            if found.get(session_id, 0) < last:
+                # An older database was restored: the pages show events that never happened.
+                _end(self._followers.get(f"s:{session_id}", ()), AHEAD)
+        marks = await database_sync_to_async(logins.queue_marks)(set(self.desks))
+        for user_id, mark in marks.items():
+            if (desk := self.desks.get(user_id)) and desk.mark != mark:
+                desk.mark = mark
+                self._queue_moved(user_id)
+
+    async def _revalidate_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(REVALIDATE)
+            try:
+                await self._revalidate(self.watchers)
+            except Exception:
+                log.exception("Logins and rights were not looked at.")
+
+    async def _revalidate(self, some: Iterable[Watcher]) -> None:
+        """Close the sockets of logins that ended, which no hint may tell, and of rights that went.
+
+        Logins: two queries for all of them. Rights: one query for each person.
+        """
+        admitted = [watcher for watcher in some if watcher.person is not None]
+        people = await database_sync_to_async(logins.people)({w.login for w in admitted})
+        of_person: defaultdict[User, list[Watcher]] = defaultdict(list)
+        for watcher in admitted:
+            person = people.get(watcher.login)
+            if person is None or person != watcher.person:
+                watcher.end(NO_ACCESS)
+            elif watcher.session_id is not None:
+                of_person[person].append(watcher)
+        for person, watchers in of_person.items():
+            await self._check_rights(person, watchers)
+
+    async def _check_rights(self, person: User, watchers: Collection[Watcher]) -> None:
+        watched = {watcher.session_id for watcher in watchers if watcher.session_id is not None}
+        seen = await database_sync_to_async(logins.still_seen)(person, watched)
+        _end((w for w in watchers if w.session_id not in seen), NO_ACCESS)
+
+
+_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
+
+
+def hub() -> Hub:
+    """The hub of the running event loop."""
+    return _hubs.setdefault(asyncio.get_running_loop(), Hub())
+
+
+def socket_count() -> int:
+    """How many sockets this process has open."""
+    return sum(len(each.watchers) for each in list(_hubs.values()))
+
+
+def _wake(watchers: Iterable[Watcher]) -> None:
+    for watcher in watchers:
+        watcher.wake()
+
+
+def _end(watchers: Iterable[Watcher], code: int) -> None:
+    for watcher in watchers:
+        watcher.end(code)

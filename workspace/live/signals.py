@@ -1,0 +1,48 @@
+"""What ends the sockets of a login or takes a right away, told to every web process at once.
+
+A look at every login and right every half minute finds what no signal tells, such as expiry.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_out
+from django.db.models.signals import m2m_changed, post_save
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from agents import hints
+from agents.models import Agent
+
+
+@receiver(user_logged_out, dispatch_uid="live.logged_out")
+def _logged_out(*, request: HttpRequest | None, **_: object) -> None:
+    # Sent before the session is flushed: its key is still there.
+    key = request.session.session_key if request is not None else None
+    if key:
+        hints.login_ended(key)
+
+
+@receiver(post_save, sender=User, dispatch_uid="live.person_changed")
+def _person_changed(
+    *, instance: User, created: bool, update_fields: frozenset[str] | None, **_: object
+) -> None:
+    """A deactivation or a new password ends logins."""
+    if not created and set(update_fields or ()) != {"last_login"}:
+        hints.rights_moved(instance.pk)
+
+
+@receiver(m2m_changed, sender=Agent.owners.through, dispatch_uid="live.owners_changed")
+def _owners_changed(
+    *, instance: Agent | User, action: str, pk_set: set[int] | None, **_: object
+) -> None:
+    if action not in {"post_add", "post_remove", "pre_clear"}:
+        return
+    people = {instance.pk} if isinstance(instance, User) else pk_set or _owners(instance)
+    for user_id in people:
+        hints.rights_moved(user_id)
+        hints.queue_moved(user_id)
+
+
+def _owners(agent: Agent) -> set[int]:
+    return set(agent.owners.values_list("pk", flat=True))
