@@ -19,7 +19,7 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        sys.exit(f"Needs You is not configured right: {error}")
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

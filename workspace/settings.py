@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import dj_database_url
 from csp.constants import NONE, SELF
 
-from workspace import postgres, secret
+from workspace import database_url, postgres, secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = postgres.state_dir()
@@ -27,7 +26,7 @@ ALLOWED_HOSTS = [
 
 INSTALLED_APPS = [
     "daphne",
-    "django.contrib.admin",
+    "workspace.auditing.AuditConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -82,7 +81,7 @@ TEMPLATES = [
 #: The time-outs end a connection whose other side is gone, so that nothing hangs on it.
 DATABASES = {
     "default": {
-        **dj_database_url.parse(os.environ.get("DATABASE_URL") or postgres.database_url(STATE_DIR)),
+        **database_url.parsed(os.environ.get("DATABASE_URL") or postgres.database_url(STATE_DIR)),
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
             "pool": {"min_size": 1, "max_size": int(os.environ.get("DB_POOL_SIZE", "12"))},
@@ -151,6 +150,8 @@ CSRF_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "workspace.pages.errors.csrf_failure"
 SECURE_SSL_REDIRECT = HTTPS
+#: Probes come from inside, without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS

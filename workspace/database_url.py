@@ -1,0 +1,21 @@
+"""DATABASE_URL as Django wants it."""
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+
+def parsed(url: str) -> dict[str, object]:
+    """Django's settings for the URL of a PostgreSQL database.
+
+    Raises ImproperlyConfigured, without the URL in its text: it may hold a password.
+    """
+    try:
+        place = dj_database_url.parse(url)
+    except ValueError:
+        place = {}
+    if place.get("ENGINE") != "django.db.backends.postgresql":
+        raise ImproperlyConfigured(
+            "DATABASE_URL is not the URL of a PostgreSQL database, "
+            "such as postgresql://user:password@host:5432/name."
+        )
+    return dict(place)
