@@ -135,7 +135,10 @@ def _agent(character: Character, owner: User) -> list[str]:
         mission=character.mission,
         owners=[owner],
         runtime_key="markers",
-        settings={"command": [sys.executable, str(PROGRAMS / character.program)]},
+        settings={
+            "command": [sys.executable, str(PROGRAMS / character.program)],
+            "env_allow": ["DEMO_PACE"],
+        },
         wake=character.wake,
         lane=character.lane,
         lifecycle=AgentState.ACTIVE if character.starts else AgentState.DRAFT,
