@@ -12,9 +12,10 @@ from agents import events, inbox
 from agents.lifecycle import InboxKind
 from agents.locking import lock_session
 from agents.models import Session
-from asks import access, closing, reasking, refusals
+from asks import access, closing, ledger, reasking, refusals
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.models import Ask, Option, Verdict
+from asks.proof import Proof
 from asks.refusals import Answer, Refused
 
 
@@ -42,6 +43,18 @@ def answer(
     answer by the same person again returns the verdict that is there.
     """
     return _decide(ask_id, Answer(by=by, option=option, text=text, echo=echo, via=via))
+
+
+def answer_signed(
+    *, ask_id: int, by: AbstractBaseUser, option: str, echo: dict[str, Any], proof: Proof
+) -> Answered | Refused:
+    """Answer a money-critical ask with a person's signature. For ``asks.signed_channel`` alone.
+
+    The proof has been verified by whoever hands it in; every other rule stands as it is.
+    """
+    return _decide(
+        ask_id, Answer(by=by, option=option, echo=echo, via="signed", proof=proof)
+    )
 
 
 @transaction.atomic
@@ -102,6 +115,7 @@ def _record(session: Session, ask: Ask, answer: Answer) -> Verdict:
         echo=answer.echo,
         via=answer.via,
     )
+    ledger.verdict(ask, verdict, answer)
     closing.close(session, ask, AskStatus.ANSWERED, by=answer.by)
     _owe(session, ask, verdict, option, answer)
     return verdict

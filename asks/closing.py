@@ -11,6 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from agents import clock, inbox, moves, starting
 from agents.lifecycle import LIVE_RUNS, RunStatus
 from agents.models import Run, Session
+from asks import ledger
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from asks.raising import tell_owners
@@ -28,6 +29,8 @@ def close(
     ask.status, ask.closed_at, ask.close_reason = status, clock.now(), reason
     ask.closed_by_id = by.pk if by else None
     ask.save(update_fields=["status", "closed_at", "closed_by", "close_reason", "superseded_by"])
+    if status != AskStatus.ANSWERED:
+        ledger.closing(ask)
     session.open_asks -= 1
     _release(ask.run_id)
     tell_owners(session)

@@ -52,6 +52,7 @@ class Reason(models.TextChoices):
         "unbindable",
         "This answer did not say which action it is for. Nothing was approved; load the page again.",
     )
+    UNPROVEN = "unproven", "The signature does not prove who decided this. Nothing was approved."
     STALE = "stale", "What is asked has changed since you looked. Nothing was approved."
     INVALID = "invalid", "This answer cannot be kept as it is."
     EMPTY = "empty", "An empty answer is not an answer."
@@ -66,6 +67,7 @@ HTTP_STATUS: dict[Reason, int] = {
     Reason.EXPIRED: 410,
     Reason.GATED: 403,
     Reason.UNBINDABLE: 428,
+    Reason.UNPROVEN: 403,
     Reason.STALE: 409,
     Reason.INVALID: 422,
     Reason.EMPTY: 422,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents import clock, events, moves
 from agents.models import Run, Session
-from asks import binding, policies, raising
+from asks import binding, ledger, policies, raising
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
 
@@ -19,6 +19,7 @@ def ask_again(session: Session, stale: Ask) -> Ask:
     stale.status, stale.closed_at, stale.superseded_by = AskStatus.SUPERSEDED, clock.now(), fresh
     stale.close_reason = "What was asked had changed."
     stale.save(update_fields=["status", "closed_at", "superseded_by", "close_reason"])
+    ledger.closing(stale)
     events.record(
         session,
         "superseded",
@@ -45,6 +46,7 @@ def _copy(stale: Ask) -> Ask:
         free_text=stale.free_text,
         money_critical=stale.money_critical,
         context=stale.context,
+        imported=stale.imported,
         opened_at=stale.opened_at,
         expires_at=stale.expires_at,
     )

@@ -10,22 +10,27 @@ from django.contrib.auth.models import AbstractBaseUser
 from agents import clock, events
 from agents.models import Session
 from agents.words import is_blank
-from asks import access, binding
+from asks import access, binding, ledger
 from asks.lifecycle import HTTP_STATUS, AskStatus, Reason
 from asks.models import Ask, Gate, Refusal
+from asks.proof import Proof
 
 MAX_TEXT = 16_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a person submits: an option's key, words, and the binding as it was shown to them."""
+    """What a person submits: an option's key, words, and the binding as it was shown to them.
+
+    ``proof`` is their signature over exactly this; no door can hand one in.
+    """
 
     by: AbstractBaseUser
     option: str = ""
     text: str = ""
     echo: dict[str, Any] | None = None
     via: str = "page"
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def _expired(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
 
 
 def _gated(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    return _refused(Reason.GATED, ask) if ask.money_critical else None
+    return _refused(Reason.GATED, ask) if ask.money_critical and answer.proof is None else None
 
 
 def _binding(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
@@ -123,7 +128,7 @@ def _unknown_option(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | No
 
 def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object) -> None:
     """Keep a refusal. What was submitted is kept too, cut to a size that harms nobody."""
-    Refusal.objects.create(
+    row = Refusal.objects.create(
         ask=ask,
         ask_ref=str(ask_ref)[:64],
         by_id=answer.by.pk,
@@ -139,6 +144,7 @@ def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object
         },
         via=answer.via,
     )
+    ledger.refusal(row)
 
 
 def say(session: Session, ask: Ask, refused: Refused, answer: Answer) -> None:

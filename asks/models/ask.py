@@ -28,6 +28,9 @@ class Ask(models.Model):
     free_text = models.BooleanField(default=True)
     money_critical = models.BooleanField(default=False)
     context = models.JSONField(default=dict, blank=True)
+    imported = models.BooleanField(
+        default=False, help_text="It came from an approvals file; since when it waits is unknown."
+    )
     status = models.CharField(max_length=16, choices=AskStatus.choices, default=AskStatus.OPEN)
     opened_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -1,0 +1,90 @@
+"""What was asked, decided and turned down, to read."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from agents.auditing import Audited, AuditedTable, PersonFilter, linked
+from asks.models import Ask, Gate, Option, Refusal, Verdict
+
+
+class OptionTable(AuditedTable):
+    model = Option
+    fields = ("position", "key", "label", "detail", "style", "meaning")
+
+
+class GateTable(AuditedTable):
+    model = Gate
+    fields = ("number", "operation", "params", "action_hash", "policy_version", "run_version")
+
+
+class VerdictTable(AuditedTable):
+    model = Verdict
+    fields = ("decided_by", "option_label", "text", "meaning", "via", "decided_at")
+    show_change_link = True
+
+
+@admin.register(Ask)
+class AskAdmin(Audited):
+    list_display = (
+        "__str__",
+        linked("agent"),
+        linked("session"),
+        "kind",
+        "status",
+        "money_critical",
+        "opened_at",
+        linked("closed_by"),
+        "closed_at",
+    )
+    list_filter = ("status", "kind", "money_critical", ("closed_by", PersonFilter))
+    list_select_related = ("agent", "session", "closed_by")
+    search_fields = ("prompt", "request_key", "agent__slug", "gate__operation")
+    date_hierarchy = "opened_at"
+    ordering = ("-id",)
+    exclude = ("prompt_html",)
+    inlines = (GateTable, OptionTable, VerdictTable)
+
+
+@admin.register(Verdict)
+class VerdictAdmin(Audited):
+    list_display = (
+        "__str__",
+        linked("decided_by"),
+        linked("ask"),
+        "agent",
+        "meaning",
+        "via",
+        "decided_at",
+    )
+    list_filter = ("meaning", "via", ("decided_by", PersonFilter))
+    list_select_related = ("decided_by", "ask__agent")
+    search_fields = (
+        "decided_by__username",
+        "option_label",
+        "text",
+        "ask__prompt",
+        "ask__agent__slug",
+    )
+    date_hierarchy = "decided_at"
+
+    @admin.display(ordering="ask__agent")
+    def agent(self, verdict: Verdict) -> str:
+        return str(verdict.ask.agent)
+
+
+@admin.register(Refusal)
+class RefusalAdmin(Audited):
+    list_display = (
+        "__str__",
+        linked("by"),
+        linked("ask"),
+        "ask_ref",
+        "detail",
+        "via",
+        "created_at",
+    )
+    list_filter = ("reason", "via", ("by", PersonFilter))
+    list_select_related = ("by", "ask")
+    search_fields = ("by__username", "detail", "ask_ref", "ask__prompt")
+    date_hierarchy = "created_at"

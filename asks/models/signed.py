@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from agents.append_only import append_only
+from asks.models.decision import Refusal, Verdict
+
+
+class SignedFile(models.Model):
+    """A file of the signed channel that was looked at, so that each is judged once.
+
+    ``digest`` covers its name, its bytes, its signature and the allowed-signers file: change one of
+    them and it is judged again. ``why`` says in words what came of it.
+    """
+
+    digest = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=255)
+    ask_ref = models.CharField(max_length=64, blank=True)
+    principal = models.CharField(max_length=255, blank=True)
+    why = models.CharField(max_length=1000)
+    verdict = models.ForeignKey(Verdict, on_delete=models.PROTECT, null=True, related_name="files")
+    refusal = models.ForeignKey(Refusal, on_delete=models.PROTECT, null=True, related_name="files")
+    seen_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("-seen_at", "-id")
+        triggers = append_only("signed_files")
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,56 @@
+"""Makes what agents and people sent into JSON that has exactly one canonical form.
+
+Params are checked when an ask is raised, but a context or an echo may hold what RFC 8785 refuses.
+Here nothing is refused: a decision must never fail because of what was shown with it.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import rfc8785
+
+LARGEST = 2**53 - 1
+
+
+def canonical(value: Any) -> bytes:
+    """RFC 8785 canonical JSON of the plain form of a value, of any size."""
+    return rfc8785.dumps(plain(value))
+
+
+def plain(value: Any) -> Any:
+    """A value by itself and by its way through a database column come out the same.
+
+    Whole numbers are ints up to 2**53 - 1, floats beyond it where they are exact, text otherwise.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {plain(str(key)): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    return _number(value) if isinstance(value, int | float) else str(value)
+
+
+def _number(value: float) -> int | float | str:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return str(value)
+        return int(value) if value.is_integer() and abs(value) <= LARGEST else value
+    if abs(value) <= LARGEST:
+        return value
+    try:
+        return float(value) if int(float(value)) == value else str(value)
+    except OverflowError:
+        return str(value)
+
+
+def moment(at: datetime | None) -> str | None:
+    """A moment as the ledger writes it: UTC with microseconds."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
