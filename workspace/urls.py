@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import path
 
-from workspace import entry
+from workspace import entry, health
 from workspace.pages import account, agents, asks, decisions, needs_you, sessions
 
 urlpatterns = [
@@ -31,6 +31,9 @@ urlpatterns = [
     path("login", account.SignIn.as_view(), name="login"),
     path("logout", account.SignOut.as_view(), name="logout"),
     path("enter/<str:token>", entry.enter, name="enter"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", health.metrics_page, name="metrics"),
     path("admin/", admin.site.urls),
 ]
 

@@ -1,0 +1,142 @@
+"""Admin pages that show everything and change nothing, for auditing what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.contrib.admin.options import InlineModelAdmin
+from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.contrib.auth.models import User
+from django.db.models import ForeignKey, Model, QuerySet
+from django.forms import Media, ModelChoiceField
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+if TYPE_CHECKING:
+    AuditedAdmin = admin.ModelAdmin[Model]
+    AuditedInline = InlineModelAdmin[Model, Model]
+else:
+    AuditedAdmin, AuditedInline = admin.ModelAdmin, InlineModelAdmin
+
+
+class ReadOnly:
+    """Nobody adds, changes or deletes, whatever their rights. Seeing takes the right to view."""
+
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG002
+        return False
+
+
+class Audited(ReadOnly, AuditedAdmin):
+    """A list and pages to read, with links to the lists of everything that points here."""
+
+    actions = None
+    list_per_page = 50
+    show_full_result_count = False
+    readonly_fields = ("lists",)
+
+    @property
+    def media(self) -> Media:
+        """With what a filter by person needs."""
+        return super().media + AutocompleteSelect(None, self.admin_site).media
+
+    @admin.display(description="What belongs to it")
+    def lists(self, shown: Model) -> SafeString:
+        links = format_html_join(" · ", '<a href="{}">{}</a>', self._lists(shown))
+        return links or SafeString("-")
+
+    def _lists(self, shown: Model) -> Iterator[tuple[str, str]]:
+        for relation in self.opts.related_objects:
+            model = relation.related_model
+            if not self.admin_site.is_registered(model):
+                continue
+            query = urlencode({f"{relation.field.name}__id__exact": shown.pk})
+            words = f"{model._meta.verbose_name_plural} ({relation.field.verbose_name})"
+            yield f"{_page(model, 'changelist')}?{query}", words
+
+
+class AuditedTable(ReadOnly, AuditedInline):
+    """Rows that belong to what is shown, to read."""
+
+    template = "admin/edit_inline/tabular.html"
+    extra = 0
+    can_delete = False
+
+
+def linked(field: str, words: str = "") -> Callable[[Any], SafeString | str]:
+    """A column with a link to what the foreign key ``field`` names; select it with the list."""
+
+    @admin.display(description=words or field.replace("_", " "), ordering=field)
+    def column(row: Any) -> SafeString | str:  # noqa: ANN401 -- a row of whichever model has it
+        target = getattr(row, field)
+        return link_to(target) if target is not None else "-"
+
+    column.__name__ = f"linked_{field}"
+    return column
+
+
+def link_to(target: Model) -> SafeString:
+    return format_html('<a href="{}">{}</a>', _page(type(target), "change", target.pk), target)
+
+
+def _page(model: type[Model], page: str, *key: object) -> str:
+    names = model._meta.app_label, model._meta.model_name
+    try:
+        return reverse(f"admin:{names[0]}_{names[1]}_{page}", args=key)
+    except NoReverseMatch:
+        return ""
+
+
+class PersonFilter(admin.FieldListFilter):
+    """Only rows of one person, who is found by typing the beginning of their name."""
+
+    template = "admin/person_filter.html"
+    field: ForeignKey[Any, Any]
+
+    def expected_parameters(self) -> list[str | None]:
+        return [f"{self.field_path}__id__exact"]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        found = super().queryset(request, queryset) if self._chosen() else None
+        return queryset if found is None else found
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """One choice: the field to type into, and what else the list is filtered by."""
+        name = str(self.expected_parameters()[0])
+        others = [
+            (key, value)
+            for key, values in changelist.filter_params.items()
+            for value in values
+            if key != name
+        ]
+        yield {
+            "widget": self._widget(changelist).render(name, self._chosen()),
+            "others": others,
+            "everybody": changelist.get_query_string(remove=[name]),
+            "chosen": self._chosen(),
+        }
+
+    def _chosen(self) -> str:
+        chosen: list[Any] = list(self.used_parameters.values())
+        return str(chosen[0][-1]) if chosen else ""
+
+    def _widget(self, changelist: ChangeList) -> AutocompleteSelect:
+        people: QuerySet[User] = User.objects.all()
+        widget = AutocompleteSelect(
+            self.field,
+            changelist.model_admin.admin_site,
+            attrs={"id": f"person-{self.field_path}", "aria-label": self.title},
+        )
+        widget.choices = ModelChoiceField(people).choices
+        return widget
