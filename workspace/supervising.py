@@ -46,7 +46,7 @@ class Child:
                 return
             code, self.process = self.process.returncode, None
             self.deaths = 1 if now - self._started > LIVED_LONG else self.deaths + 1
-            self._due = now + min(FIRST_PAUSE * 2 ** (self.deaths - 1), LONGEST_PAUSE)
+            self._due = now + pause_after(self.deaths)
             say(f"The {self.name} process ended ({how_it_ended(code)}); starting it again")
         if now >= self._due:
             self.start()
@@ -93,6 +93,11 @@ class Supervisor:
         deadline = time.monotonic() + STOP_SECONDS
         for child in self.children:
             child.wait_until(deadline)
+
+
+def pause_after(deaths: int) -> float:
+    """Seconds before the next start, after so many early deaths in a row."""
+    return min(FIRST_PAUSE * 2.0 ** min(deaths - 1, 10), LONGEST_PAUSE)
 
 
 def how_it_ended(code: int) -> str:
