@@ -58,6 +58,7 @@ def said(events: list[TurnEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, Said))
 
 
+@pytest.mark.case("aoa-70")
 def test_a_captured_turn_is_heard() -> None:
     events, ended = turn(captured("turn"))
     assert said(events) == (
@@ -74,6 +75,7 @@ def test_a_captured_turn_is_heard() -> None:
     assert (ended.error, ended.report) == ("", "")
 
 
+@pytest.mark.case("aoa-69")
 def test_thoughts_are_not_said_and_carry_no_markers() -> None:
     events, ended = turn(
         lines(PROMPT, says("REPORT: x\nOUTCOME: BLOCKED\n", "agent_thought_chunk"), DONE)
@@ -82,6 +84,7 @@ def test_thoughts_are_not_said_and_carry_no_markers() -> None:
     assert ended.outcome is Outcome.NO_WORK
 
 
+@pytest.mark.case("aoa-13")
 def test_bad_lines_are_skipped() -> None:
     bad = [
         "banner",
@@ -100,6 +103,7 @@ def test_bad_lines_are_skipped() -> None:
     assert ended.outcome is Outcome.WORK_DONE
 
 
+@pytest.mark.case("C97")
 def test_a_line_nested_beyond_reason_is_skipped() -> None:
     deep = "[" * 100_000 + "]" * 100_000
     stream = lines(PROMPT) + deep + "\n" + lines(says("OUTCOME: WORK_DONE"), DONE)
@@ -146,6 +150,7 @@ def test_usage_in_the_middle_of_a_word_does_not_break_it() -> None:
 # Permissions.
 
 
+@pytest.mark.case("aoa-14")
 def test_an_escalation_becomes_a_bound_approval_and_never_a_question() -> None:
     events, ended = turn(captured("escalation"), code=5)
     question, approval = asks_of(ended)
@@ -162,6 +167,7 @@ def test_an_escalation_becomes_a_bound_approval_and_never_a_question() -> None:
     assert Step("t1", "Bash: rm -rf x", "waits for approval", "rm -rf x") in events
 
 
+@pytest.mark.case("X12")
 def test_exit_five_after_a_complete_turn_is_no_failure() -> None:
     assert turn(captured("escalation"), code=5)[1].outcome is Outcome.BLOCKED
     assert turn(captured("turn"), code=1)[1].outcome is Outcome.BLOCKED
@@ -219,6 +225,7 @@ def test_a_permission_refused_by_policy_is_a_step_only() -> None:
         ({"a": 2**70}, "bound"),
     ],
 )
+@pytest.mark.case("C97")
 def test_an_input_that_cannot_be_bound_is_said_and_asks_nothing(given_input: Any, why: str) -> None:
     events, ended = turn(lines(PROMPT) + permission(7, "Bash", given_input) + lines(DONE))
     assert ended.asks == ()
@@ -245,6 +252,7 @@ def test_more_than_ten_permissions_are_said() -> None:
 # What breaks a turn.
 
 
+@pytest.mark.case("X12")
 def test_without_the_prompts_result_the_turn_is_to_be_tried_again_and_nothing_is_acted_on() -> None:
     stream = captured("turn").rpartition('{"jsonrpc":"2.0","id":2,"result"')[0]
     events, ended = turn(stream, code=0)
@@ -283,6 +291,7 @@ def test_a_cancelled_turn_is_not_complete() -> None:
     assert (ended.outcome, ended.asks) == (Outcome.RETRYABLE_ERROR, ())
 
 
+@pytest.mark.case("X11")
 def test_a_rate_limit_is_read_from_the_prompts_error() -> None:
     _, ended = turn(captured("agent_error"), code=1)
     assert ended.outcome is Outcome.RATE_LIMITED
@@ -290,6 +299,7 @@ def test_a_rate_limit_is_read_from_the_prompts_error() -> None:
     assert ended.retry_at is not None
 
 
+@pytest.mark.case("X11")
 def test_a_rate_limit_is_never_read_from_prose_or_ids() -> None:
     prose = "Fixed 429 handling in PR #402: quota reached, rate limit, resets in 96h.\n"
     crash = {

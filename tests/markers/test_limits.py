@@ -23,6 +23,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
         "Weekly limit reached",
     ],
 )
+@pytest.mark.case("aoa-15")
 def test_a_limit(error: str) -> None:
     assert is_limit(error)
 
@@ -36,6 +37,7 @@ def test_a_limit(error: str) -> None:
         "",
     ],
 )
+@pytest.mark.case("aoa-15")
 def test_no_limit(error: str) -> None:
     assert not is_limit(error)
 
@@ -55,5 +57,6 @@ def test_no_limit(error: str) -> None:
         ("resets in 99999999999999h", timedelta(days=31)),
     ],
 )
+@pytest.mark.case("aoa-15")
 def test_when_it_passes(words: str, wait: timedelta) -> None:
     assert free_again(words, NOW) == NOW + wait

@@ -132,6 +132,7 @@ def test_it_leads_a_session_and_group_of_its_own() -> None:
     assert said == "True\n"
 
 
+@pytest.mark.case("aoa-69")
 def test_characters_split_over_three_byte_writes_are_reassembled() -> None:
     source = """
         import sys, time
@@ -149,6 +150,7 @@ def test_bytes_that_are_no_utf8_are_replaced_and_a_cut_character_is_flushed() ->
     assert said == "a\ufffdb\ufffd"
 
 
+@pytest.mark.case("aoa-71")
 def test_text_arrives_before_the_command_ends() -> None:
     async def watch() -> str:
         source = (
@@ -175,6 +177,7 @@ def test_death_by_a_signal_is_a_negative_code() -> None:
     assert (end.code, end.cause) == (-9, "exit")
 
 
+@pytest.mark.case("aoa-72")
 def test_the_wall_clock_ends_a_command_that_ignores_term() -> None:
     source = """
         import signal, time

@@ -55,6 +55,7 @@ def said(events: list[Any]) -> str:
     return "".join(event.text for event in events if isinstance(event, Said))
 
 
+@pytest.mark.case("aoa-56")
 def test_a_turn_from_capsule_to_questions() -> None:
     source = """
         import sys
@@ -81,6 +82,7 @@ def test_a_turn_from_capsule_to_questions() -> None:
     assert [option.label for option in ask.options] == ["EU", "US"]
 
 
+@pytest.mark.case("aoa-54", "aoa-71")
 def test_reports_land_while_the_turn_is_still_running(tmp_path: Path) -> None:
     """The command goes on only after the report was seen."""
     seen = tmp_path / "seen"
@@ -107,6 +109,7 @@ def test_reports_land_while_the_turn_is_still_running(tmp_path: Path) -> None:
     assert len(events[-1].asks) == 1
 
 
+@pytest.mark.case("aoa-39")
 def test_the_verdict_reaches_the_next_turn_and_the_agent_goes_on() -> None:
     source = """
         import sys
@@ -118,6 +121,7 @@ def test_the_verdict_reaches_the_next_turn_and_the_agent_goes_on() -> None:
 
 
 @pytest.mark.parametrize("code", [1, 5, 77])
+@pytest.mark.case("aoa-52")
 def test_an_exit_code_means_try_again_reports_land_and_nothing_is_acted_on(code: int) -> None:
     text = "REPORT: got far\nASK: q?\nSEND: @bob hi\nOUTCOME: WORK_DONE\n"
     events, ended = take(saying(text, code))
@@ -140,6 +144,7 @@ def test_a_signal_is_named() -> None:
     assert ended.error == "The command was ended by SIGKILL."
 
 
+@pytest.mark.case("aoa-72")
 def test_a_timeout_is_to_be_tried_again_and_keeps_what_was_reported() -> None:
     source = "import time; print('REPORT: slow', flush=True); time.sleep(600)"
     events, ended = take(running(source, wall_clock_seconds=1))
@@ -175,6 +180,7 @@ def test_no_output_at_all_is_no_work() -> None:
     assert (ended.outcome, ended.report, ended.error) == (Outcome.NO_WORK, "", "")
 
 
+@pytest.mark.case("X11")
 def test_a_rate_limit_is_the_agents_own_outcome_never_its_prose() -> None:
     before = datetime.now(UTC)
     _, ended = take(saying("OUTCOME: RATE_LIMITED (resets in 2h)\n"))
@@ -288,6 +294,7 @@ def test_cancelling_the_turn_leaves_no_process() -> None:
     assert asyncio.run(cancelled()) > 0
 
 
+@pytest.mark.case("aoa-60")
 def test_what_a_dead_worker_left_behind_is_ended_first() -> None:
     left = subprocess.Popen(["sleep", "600"], start_new_session=True)
     identity = process_groups.identity_of(left.pid)

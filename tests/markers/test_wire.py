@@ -15,20 +15,24 @@ from workspace.protocols.markers.wire import Reader
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
+@pytest.mark.case("aoa-46")
 def test_every_outcome_is_read(outcome: Outcome) -> None:
     assert read(f"All done.\nOUTCOME: {outcome.value}\n")[1].outcome is outcome
 
 
+@pytest.mark.case("C113", "aoa-46")
 def test_no_outcome_is_no_work() -> None:
     assert read("I looked around and shipped it.\n")[1].outcome is Outcome.NO_WORK
 
 
+@pytest.mark.case("aoa-46", "X16")
 def test_an_unknown_outcome_is_no_work_and_is_said() -> None:
     landed, reading = read("OUTCOME: SPLENDID\n")
     assert reading.outcome is Outcome.NO_WORK
     assert ignored(landed) == {"OUTCOME: SPLENDID": "no known outcome is named"}
 
 
+@pytest.mark.case("aoa-47")
 def test_the_last_outcome_wins_over_the_menu_and_over_earlier_ones() -> None:
     menu = "OUTCOME: WORK_DONE | NO_WORK | BLOCKED | RATE_LIMITED | RETRYABLE_ERROR\n"
     assert read(f"{menu}OUTCOME: WORK_DONE\nOUTCOME: BLOCKED\n{menu}")[1].outcome is Outcome.BLOCKED
@@ -58,6 +62,7 @@ def test_the_last_outcome_wins_over_the_menu_and_over_earlier_ones() -> None:
         "OUTCOME\uff1aBLOCKED",
     ],
 )
+@pytest.mark.case("X16")
 def test_an_outcome_may_be_decorated(line: str) -> None:
     assert read(line)[1].outcome is Outcome.BLOCKED
 
@@ -77,6 +82,7 @@ def test_what_only_contains_an_outcome_is_none(words: str) -> None:
 # Questions.
 
 
+@pytest.mark.case("aoa-48")
 def test_two_asks_the_first_with_three_options_the_second_without() -> None:
     text = "ASK: Which region?\nOPTIONS: eu | us | apac\nASK: What name?\nOUTCOME: BLOCKED\n"
     _, reading = read(text)
@@ -110,6 +116,7 @@ def test_two_asks_the_first_with_three_options_the_second_without() -> None:
         "ASK: Which region?\r",
     ],
 )
+@pytest.mark.case("C113", "X16")
 def test_an_ask_may_be_decorated(line: str) -> None:
     assert prompts(read(f"{line}\nOUTCOME: BLOCKED\n")[1]) == ["Which region?"]
 
@@ -119,6 +126,7 @@ def test_decoration_inside_the_question_stays() -> None:
     assert prompts(read("ASK:**EU** or US?")[1]) == ["**EU** or US?"]
 
 
+@pytest.mark.case("X16")
 def test_a_question_goes_on_over_lines_up_to_a_blank_one() -> None:
     text = "ASK: Which region?\nEU holds the ledger,\n- US is cheaper.\n\nI will wait.\n"
     _, reading = read(text)
@@ -152,6 +160,7 @@ def test_an_ask_without_a_question_is_said(blank: str) -> None:
     assert list(ignored(landed).values()) == ["it asks nothing"]
 
 
+@pytest.mark.case("X16")
 def test_a_question_may_start_with_a_bracket() -> None:
     text = "ASK: <tenant-7> wants a refund, may I?\nASK: <https://example.com/pull/5>\n"
     assert prompts(read(text)[1]) == [
@@ -160,6 +169,7 @@ def test_a_question_may_start_with_a_bracket() -> None:
     ]
 
 
+@pytest.mark.case("aoa-51")
 def test_a_placeholder_is_no_question_and_takes_its_options_with_it() -> None:
     landed, reading = read(
         "ASK: <your question>\nOPTIONS: <first> | <second>\nREPORT: <one line>\n"
@@ -169,6 +179,7 @@ def test_a_placeholder_is_no_question_and_takes_its_options_with_it() -> None:
     assert set(ignored(landed).values()) == {"it is the example from the instructions"}
 
 
+@pytest.mark.case("aoa-49")
 def test_the_instructions_echoed_back_land_nothing() -> None:
     landed, reading = read(closing_text("scout") + "\n")
     assert (reading.asks, reading.mails, reading.outcome) == ((), (), Outcome.NO_WORK)
@@ -180,6 +191,7 @@ def test_asking_the_same_twice_is_one_ask_and_the_options_win() -> None:
     assert labels(read(text)[1]) == [["eu", "us"]]
 
 
+@pytest.mark.case("C91")
 def test_a_question_of_sixteen_thousand_characters_is_whole() -> None:
     question = (
         "May I run this?\n"
@@ -215,6 +227,7 @@ def test_option_keys_are_slugs_that_stay_the_same() -> None:
     ]
 
 
+@pytest.mark.case("C113")
 def test_a_pipe_in_a_label_is_escaped() -> None:
     assert labels(read(r"ASK: q?" + "\n" + r"OPTIONS: a\|b | C:\dir | d" + "\r\n")[1]) == [
         ["a|b", r"C:\dir", "d"]
@@ -228,6 +241,7 @@ def test_empty_labels_are_dropped() -> None:
 @pytest.mark.parametrize(
     "line", ["OPTIONS: yes", "OPTIONS: yes | yes", "OPTIONS: |", "OPTIONS: (!) | a"]
 )
+@pytest.mark.case("aoa-50")
 def test_less_than_two_options_are_answered_in_words(line: str) -> None:
     landed, reading = read(f"ASK: q?\n{line}\n")
     assert [(ask.options, ask.free_text) for ask in reading.asks] == [((), True)]
@@ -292,6 +306,7 @@ def test_a_label_that_is_too_long_is_said() -> None:
 # Informing and acting.
 
 
+@pytest.mark.case("aoa-54")
 def test_reports_and_notices_land_with_their_line_and_before_the_end() -> None:
     reader = Reader()
     assert reader.feed("REPORT: Counted ") == []
@@ -299,12 +314,14 @@ def test_reports_and_notices_land_with_their_line_and_before_the_end() -> None:
     assert reader.feed(" are odd.\n") == [Noticed("Two are odd.")]
 
 
+@pytest.mark.case("aoa-53")
 def test_a_half_line_waits_and_lands_at_the_end() -> None:
     reader = Reader()
     assert reader.feed("REPORT: no newline") == []
     assert reader.finish().landed == (Reported("no newline"),)
 
 
+@pytest.mark.case("aoa-54")
 def test_acting_markers_wait_for_the_end() -> None:
     reader = Reader()
     assert reader.feed("ASK: q?\nSEND: @bob hi\nOUTCOME: BLOCKED\nASK: r?\n") == []
@@ -313,6 +330,7 @@ def test_acting_markers_wait_for_the_end() -> None:
     assert reading.mails == (Mail("bob", "hi"),)
 
 
+@pytest.mark.case("aoa-55")
 def test_the_same_report_lands_once() -> None:
     landed, _ = read("REPORT: still going\nREPORT: still going\nNOTIFY: still going\n")
     assert (reports(landed), notices(landed)) == (["still going"], ["still going"])
@@ -326,6 +344,7 @@ def test_the_same_report_lands_once() -> None:
         ("**SEND:** @bob: hi", Mail("bob", "hi")),
     ],
 )
+@pytest.mark.case("aoa-57")
 def test_mail_is_addressed(line: str, mail: Mail) -> None:
     assert read(line)[1].mails == (mail,)
 
@@ -371,6 +390,7 @@ def test_a_flood_of_ignored_lines_is_counted_not_dropped() -> None:
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "````", "```text", "~~~ python", "  ```", "- ```"])
+@pytest.mark.case("C113", "aoa-51")
 def test_nothing_inside_a_fence_is_a_marker(fence: str) -> None:
     close = fence.strip("- ").rstrip("abcdefghijklmnopqrstuvwxyz ")
     inside = "ASK: a?\nOPTIONS: x | y\nREPORT: r\nNOTIFY: n\nSEND: @bob hi\nOUTCOME: BLOCKED"
@@ -381,6 +401,7 @@ def test_nothing_inside_a_fence_is_a_marker(fence: str) -> None:
     assert inside in reading.report
 
 
+@pytest.mark.case("aoa-51")
 def test_an_outcome_in_a_fence_counts_neither_before_nor_after() -> None:
     fenced = "```\nOUTCOME: BLOCKED\n```\n"
     assert read(f"{fenced}OUTCOME: WORK_DONE\n")[1].outcome is Outcome.WORK_DONE
@@ -404,6 +425,7 @@ def test_backticks_in_one_line_open_no_fence() -> None:
     assert prompts(read("```ASK: x?``` is how to ask.\nASK: Real?\n")[1]) == ["Real?"]
 
 
+@pytest.mark.case("X16")
 def test_an_unclosed_fence_is_no_fence() -> None:
     text = "```\nexample\n\nREPORT: done\nASK: Which region?\nOPTIONS: eu | us\nOUTCOME: BLOCKED.\n"
     reader = Reader()
@@ -428,6 +450,7 @@ def test_many_unclosed_fences_are_read_in_one_go() -> None:
 
 
 @pytest.mark.parametrize("quoted", ["> ASK: x?", ">ASK: x?", "  > > ASK: x?", "> **ASK:** x?"])
+@pytest.mark.case("X16")
 def test_a_quoted_line_is_not_a_marker(quoted: str) -> None:
     landed, reading = read(f"{quoted}\nOUTCOME: WORK_DONE\n")
     assert reading.asks == ()
@@ -440,6 +463,7 @@ def test_inline_code_is_not_a_marker() -> None:
     assert set(ignored(landed).values()) == {"it is set as code"}
 
 
+@pytest.mark.case("X16", "C113")
 def test_a_marker_in_the_middle_of_a_line_is_said() -> None:
     landed, reading = read("Finished. OUTCOME: WORK_DONE\n")
     assert reading.outcome is Outcome.NO_WORK
@@ -466,11 +490,13 @@ def test_prose_is_prose_and_nothing_is_said_about_it(line: str) -> None:
 # The report of the turn.
 
 
+@pytest.mark.case("aoa-51")
 def test_the_report_is_the_text_without_its_markers() -> None:
     text = "Hello.\nREPORT: x\n\n\n\n\nMore.  \n```\nASK: example\n```\nOUTCOME: WORK_DONE\n"
     assert read(text)[1].report == "Hello.\n\nMore.\n```\nASK: example\n```"
 
 
+@pytest.mark.case("aoa-55")
 def test_a_turn_of_markers_only_has_no_report() -> None:
     assert read("REPORT: x\n\nASK: q?\nmore\nOPTIONS: a | b\nOUTCOME: BLOCKED\n")[1].report == ""
 
@@ -480,6 +506,7 @@ def test_a_long_report_is_cut_at_four_thousand_characters() -> None:
     assert (len(report), report[-1]) == (4_001, "…")
 
 
+@pytest.mark.case("C113")
 def test_crlf_text_reads_like_lf_text() -> None:
     text = "REPORT: a\nASK: q?\nmore\n\nOPTIONS: x | y\n```\nASK: no\n```\nOUTCOME: BLOCKED\n"
     landed, reading = read(text)
@@ -490,6 +517,7 @@ def test_half_a_surrogate_pair_is_replaced() -> None:
     assert prompts(read("ASK: a\ud83d?\n")[1]) == ["a\ufffd?"]
 
 
+@pytest.mark.case("C113")
 def test_a_marker_split_over_every_character_is_read() -> None:
     text = "**REPORT:** grüße\r\nASK: Which?\r\nOPTIONS: a\\|b | c\r\nOUTCOME: BLOCKED.\r\n"
     assert read_pieces(text) == read(text)

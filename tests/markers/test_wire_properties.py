@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ CUTS = st.lists(st.integers(0, 400), max_size=12)
 @given(TEXTS, CUTS)
 @example("REPORT: a\r\n```\nASK: x?\r\n", [9, 10, 11, 12, 13, 14])
 @example("ASK: a\0b?\r\nOPTIONS: x | y", [7, 8, 9])
+@pytest.mark.case("C113")
 def test_any_way_of_cutting_the_text_reads_the_same(text: str, cuts: list[int]) -> None:
     assert read_pieces(pieces(text, cuts)) == read(text)
 
@@ -54,6 +56,7 @@ def test_what_landed_early_is_the_beginning_of_what_lands_at_all(text: str, cut:
 
 
 @given(st.lists(LINES.filter(lambda line: "```" not in line and "~~~" not in line), max_size=14))
+@pytest.mark.case("C113", "aoa-55")
 def test_fed_thrice_it_lands_once(lines: list[str]) -> None:
     text = "".join(f"{line}\n" for line in ["", *lines, "", "OUTCOME: NO_WORK"])
     once, reading = read(text)
@@ -67,6 +70,7 @@ def test_fed_thrice_it_lands_once(lines: list[str]) -> None:
 
 
 @given(TEXTS, st.integers(0, 400))
+@pytest.mark.case("aoa-53", "X10")
 def test_reading_it_again_from_the_start_gives_the_same_keys(text: str, cut: int) -> None:
     """A reader that was lost with its worker leaves nothing that a second one would land anew."""
     lost = Reader("run 7:")
