@@ -8,6 +8,7 @@ from django.db import DatabaseError
 
 from workspace.postgres_binaries import OLDEST_MAJOR
 
+HINTS = ("Is the server running", "Multiple connection attempts failed")
 MIGRATING = 0x6E65656479  # an arbitrary key, the same for all who migrate one database
 
 
@@ -26,7 +27,7 @@ def check_database(url: str) -> None:
             version = connection.info.server_version
     except psycopg.Error as error:
         raise CannotRunError(
-            f"The database of DATABASE_URL cannot be reached: {_last_line(error)}."
+            f"The database of DATABASE_URL cannot be reached: {_reason(error)}."
         ) from None
     if version < OLDEST_MAJOR * 10_000:
         raise CannotRunError(
@@ -43,14 +44,14 @@ def prepare_database(url: str, world: str, say: Callable[[str], None]) -> None:
         try:
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
         except DatabaseError as error:
-            raise CannotRunError(
-                f"The database refused to migrate: {_last_line(error)}."
-            ) from error
+            raise CannotRunError(f"The database refused to migrate: {_reason(error)}.") from error
         if world != "none":
             say(f"Building the {world} world")
             call_command("build_world", world)
 
 
-def _last_line(error: Exception) -> str:
-    said = str(error).strip().splitlines() or ["no reason given"]
-    return said[-1].strip().rstrip(".")
+def _reason(error: Exception) -> str:
+    """The line that says why, of the several that PostgreSQL's client writes."""
+    lines = [line.strip(" \t-") for line in str(error).splitlines()]
+    telling = [line for line in lines if line and not line.startswith(HINTS)]
+    return (telling or ["no reason given"])[0].rstrip(".")
