@@ -1,0 +1,99 @@
+"""Real receivers: commands that keep what they read, and a local HTTP server."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+#: Appends what it reads, whole lines at once, so that several may run side by side.
+KEEPS = """
+import os, sys
+data = sys.stdin.buffer.read()
+handle = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(handle, data)
+"""
+
+
+def keeping_command(file: Path, *, then: str = "") -> list[str]:
+    """A command that appends each event to a file and then does what ``then`` says."""
+    return [sys.executable, "-c", KEEPS + then, str(file)]
+
+
+def kept(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@dataclass
+class Received:
+    """One request as it came."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads(self.body)
+        return parsed
+
+
+@dataclass
+class Receiver:
+    """A local HTTP server. ``answers`` are statuses to give in turn, the last one for ever."""
+
+    url: str
+    received: list[Received] = field(default_factory=list)
+    answers: list[int] = field(default_factory=lambda: [204])
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    hold: threading.Event = field(default_factory=threading.Event)
+    holding: bool = False
+
+    def next_answer(self) -> int:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+@contextmanager
+def receiver(prepare: Any = None) -> Iterator[Receiver]:
+    """A receiver on a free port; ``prepare`` may wrap its socket."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers.get("content-length", 0))
+            body = self.rfile.read(length)
+            sent = {name.lower(): value for name, value in self.headers.items()}
+            place.received.append(Received(self.path, sent, body))
+            if place.holding:
+                place.hold.wait(60)
+            self.send_response(place.next_answer())
+            for name, value in place.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(place.body)
+
+        def log_message(self, *arguments: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # type: ignore[method-assign] # clients may hang up
+    scheme = "http"
+    if prepare is not None:
+        server.socket, scheme = prepare(server.socket), "https"
+    place = Receiver(f"{scheme}://127.0.0.1:{server.server_address[1]}/hook")
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield place
+    finally:
+        place.hold.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from workspace.models import OutboxKind, WebhookEndpoint
+from workspace.models.outbox import new_uid
+from workspace.notify import webhook
+from workspace.notify.addresses import check_url
+from workspace.notify.outbox import Parcel
+from workspace.notify.undelivered import Undelivered
+
+
+class Command(BaseCommand):
+    help = "Signed webhooks: webhook add URL --owner USER · list · remove ID · resume ID · test ID"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(
+            dest="verb", required=True, metavar="add|list|remove|resume|test"
+        )
+        add = verbs.add_parser("add", help="make one; its secret is printed on the last line")
+        add.add_argument("url")
+        add.add_argument("--owner", required=True, help="whose agents it is told about")
+        add.add_argument("--kinds", default="", help=f"of {', '.join(OutboxKind.values)}")
+        verbs.add_parser("list", help="each with its state, without secrets")
+        for verb, words in _ON_ONE.items():
+            verbs.add_parser(verb, help=words).add_argument("id", type=int)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["verb"] in _ON_ONE:
+            endpoint = _endpoint(options["id"])
+            getattr(self, options["verb"])(endpoint)
+        else:
+            {"add": self.add, "list": self.list}[options["verb"]](options)
+
+    def add(self, options: dict[str, Any]) -> None:
+        kinds = [kind.strip() for kind in options["kinds"].split(",") if kind.strip()]
+        if unknown := set(kinds) - set(OutboxKind.values):
+            raise CommandError(f"There is no kind {', '.join(sorted(unknown))}.")
+        try:
+            check_url(options["url"])
+            with transaction.atomic():
+                endpoint = WebhookEndpoint.objects.create(
+                    url=options["url"],
+                    owner=_person(options["owner"]),
+                    kinds=kinds,
+                    secret=webhook.new_secret(),
+                )
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        except IntegrityError as error:
+            raise CommandError("This person has a webhook to that URL already.") from error
+        self.stdout.write(f"Made webhook {endpoint.pk}. Its signing secret:")
+        self.stdout.write(endpoint.secret)
+
+    def list(self, options: dict[str, Any]) -> None:
+        for endpoint in WebhookEndpoint.objects.select_related("owner"):
+            kinds = ",".join(endpoint.kinds) or "all"
+            self.stdout.write(
+                f"{endpoint.pk}  {endpoint.url}  {endpoint.owner.get_username()}  {kinds}  "
+                f"{_state(endpoint)}"
+            )
+
+    def remove(self, endpoint: WebhookEndpoint) -> None:
+        self.stdout.write(f"Removed webhook {endpoint.pk}.")
+        endpoint.delete()
+
+    def resume(self, endpoint: WebhookEndpoint) -> None:
+        endpoint.active, endpoint.failures, endpoint.paused_until = True, 0, None
+        endpoint.save(update_fields=["active", "failures", "paused_until"])
+        self.stdout.write(f"Webhook {endpoint.pk} is told again what happens from now on.")
+
+    def test(self, endpoint: WebhookEndpoint) -> None:
+        parcel = Parcel(
+            delivery_id=0,
+            attempt=1,
+            uid=new_uid(),
+            kind="webhook.test",
+            at=timezone.now().isoformat(),
+            actor="system",
+            subject=f"webhook:{endpoint.pk}",
+            payload={},
+            endpoint_id=endpoint.pk,
+            url=endpoint.url,
+            secret=endpoint.secret,
+        )
+        try:
+            asyncio.run(webhook.send(parcel))
+        except Undelivered as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Webhook {endpoint.pk} took the test event {parcel.uid}.")
+
+
+_ON_ONE = {
+    "remove": "delete one, with what waits for it",
+    "resume": "switch one on again that failed too often",
+    "test": "send one a signed webhook.test now",
+}
+
+
+def _endpoint(endpoint_id: int) -> WebhookEndpoint:
+    try:
+        return WebhookEndpoint.objects.get(pk=endpoint_id)
+    except WebhookEndpoint.DoesNotExist as error:
+        raise CommandError(f"There is no webhook {endpoint_id}.") from error
+
+
+def _person(name: str) -> User:
+    try:
+        return User.objects.get(username=name)
+    except User.DoesNotExist as error:
+        raise CommandError(f"There is no user “{name}”.") from error
+
+
+def _state(endpoint: WebhookEndpoint) -> str:
+    if not endpoint.active:
+        return f"off ({endpoint.last_error})"
+    if endpoint.failures:
+        return f"failing, {endpoint.failures} in a row ({endpoint.last_error})"
+    return "working"

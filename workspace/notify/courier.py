@@ -1,0 +1,122 @@
+"""Delivers what the outbox holds, in the worker, for as long as it runs.
+
+At most four commands and four webhooks are under way at once, each for a bounded time, so that a
+slow receiver holds up nothing but its own queue. Whoever answers a question never waits for any of
+this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from agents.database import LOST, in_database, in_database_within
+from workspace.notify import hook, outbox, webhook
+from workspace.notify.outbox import Parcel, Sink
+from workspace.notify.undelivered import Undelivered
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 4
+LOOK_EVERY = 0.5
+PRUNE_EVERY = 3600.0
+PUT_BACK_PATIENCE = 1.5
+
+_SENDERS: dict[Sink, Callable[[Parcel], Awaitable[None]]] = {
+    Sink.HOOK: hook.run_hook,
+    Sink.WEBHOOK: webhook.send,
+}
+
+
+class Courier:
+    """One process's share of the delivering."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[Sink, set[asyncio.Task[None]]] = {sink: set() for sink in Sink}
+        self._pruned_at = time.monotonic()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Deliver until asked to stop; what is under way then is ended and put back."""
+        try:
+            while not stop.is_set():
+                try:
+                    await self.round()
+                    await self._prune()
+                except Exception:
+                    log.exception("The courier stumbled and goes on.")
+                await self._wait(stop)
+        finally:
+            await self._end()
+
+    async def round(self) -> int:
+        """Make out what is new and start what is due; how many attempts were started."""
+        if not await in_database(outbox.anything_to_do):
+            return 0
+        await in_database(outbox.spread)
+        started = 0
+        for sink, tasks in self._under_way.items():
+            if free := AT_ONCE - len(tasks):
+                for parcel in await in_database(outbox.claim, sink, free):
+                    self._start(sink, parcel)
+                    started += 1
+        return started
+
+    async def _prune(self) -> None:
+        if time.monotonic() - self._pruned_at > PRUNE_EVERY:
+            self._pruned_at = time.monotonic()
+            await in_database(outbox.prune)
+
+    async def finish(self) -> None:
+        """Wait for everything that is under way."""
+        while tasks := set().union(*self._under_way.values()):
+            await asyncio.wait(tasks)
+
+    def _start(self, sink: Sink, parcel: Parcel) -> None:
+        task = asyncio.create_task(_deliver(sink, parcel), name=f"tell {parcel.uid}")
+        self._under_way[sink].add(task)
+        task.add_done_callback(self._under_way[sink].discard)
+
+    async def _wait(self, stop: asyncio.Event) -> None:
+        """Until it is time to look again, a courier is free again, or all is over."""
+        stopping = asyncio.create_task(stop.wait())
+        tasks = set().union(*self._under_way.values())
+        await asyncio.wait(
+            {stopping, *tasks}, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED
+        )
+        stopping.cancel()
+
+    async def _end(self) -> None:
+        tasks = set().union(*self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _deliver(sink: Sink, parcel: Parcel) -> None:
+    try:
+        if not await in_database(outbox.still_wanted, parcel):
+            raise Undelivered("Its owner no longer owns the agent.", for_good=True)
+        await _SENDERS[sink](parcel)
+    except Undelivered as error:
+        await in_database(outbox.failed, parcel, error)
+    except asyncio.CancelledError:
+        with contextlib.suppress(*LOST):
+            await in_database_within(PUT_BACK_PATIENCE, outbox.unclaim, parcel)
+        raise
+    except Exception as error:
+        log.exception("Delivery %s broke.", parcel.delivery_id)
+        await in_database(outbox.failed, parcel, Undelivered(f"{type(error).__name__}: {error}"))
+    else:
+        await in_database(outbox.delivered, parcel)
+
+
+async def deliver_all() -> int:
+    """Deliver what is due now and return; how many attempts. For a command and for tests."""
+    courier, attempts = Courier(), 0
+    while started := await courier.round():
+        attempts += started
+        await courier.finish()
+    return attempts

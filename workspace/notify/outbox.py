@@ -1,0 +1,216 @@
+"""The outbox's rows: made out to sinks, claimed for an attempt, delivered or tried again.
+
+Every claim ends by itself: a courier that dies in an attempt only delays it. So whatever is told is
+told at least once, and a receiver knows a second time by the item's ``id``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from agents import clock
+from agents.clock import ClockNow
+from agents.models import Agent
+from workspace.models import Delivery, DeliveryState, OutboxItem, WebhookEndpoint
+from workspace.notify import breaker
+from workspace.notify.undelivered import Undelivered
+
+BATCH = 100
+#: Longer than any attempt: when it is over, an attempt of which nothing was heard is made again.
+LEASE = timedelta(seconds=30)
+#: Seconds to wait after each failed attempt; after the last one the delivery is given up.
+PAUSES = (5, 30, 120, 600, 1800, 7200, 18_000)
+MAX_ATTEMPTS = len(PAUSES) + 1
+KEPT = timedelta(days=30)
+MAX_ERROR = 500
+
+
+class Sink(Enum):
+    """The two kinds of places to deliver to, each with its own share of couriers."""
+
+    HOOK = "hook"
+    WEBHOOK = "webhook"
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A claimed delivery: what to say and where. ``at`` is ISO 8601, ``attempt`` fences the result."""
+
+    delivery_id: int
+    attempt: int
+    uid: str
+    kind: str
+    at: str
+    actor: str
+    subject: str
+    payload: dict[str, Any]
+    endpoint_id: int | None = None
+    url: str = ""
+    secret: str = ""
+
+
+def anything_to_do() -> bool:
+    """Whether a courier has something to do. What every idle look costs: two short queries."""
+    queued = Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=ClockNow())
+    return OutboxItem.objects.filter(spread_at=None).exists() or queued.exists()
+
+
+@transaction.atomic
+def spread() -> int:
+    """Make out new items to every sink that wants them; how many items. Safe to run anywhere."""
+    items = list(
+        OutboxItem.objects.select_for_update(skip_locked=True)
+        .filter(spread_at=None)
+        .order_by("pk")[:BATCH]
+    )
+    if items:
+        endpoints = _endpoints_by_agent({item.agent_id for item in items})
+        deliveries = [
+            Delivery(item=item, endpoint=endpoint)
+            for item in items
+            for endpoint in _sinks(item, endpoints.get(item.agent_id, []))
+        ]
+        Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
+        OutboxItem.objects.filter(pk__in=[item.pk for item in items]).update(spread_at=Now())
+    return len(items)
+
+
+def _endpoints_by_agent(agent_ids: Iterable[int]) -> dict[int, list[WebhookEndpoint]]:
+    """The living endpoints of each agent's owners."""
+    found: dict[int, list[WebhookEndpoint]] = {}
+    pairs = Agent.owners.through.objects.filter(
+        agent_id__in=agent_ids, user__is_active=True
+    ).values_list("agent_id", "user_id")
+    endpoints = WebhookEndpoint.objects.filter(active=True)
+    by_owner: dict[int, list[WebhookEndpoint]] = {}
+    for endpoint in endpoints.filter(owner__in={user_id for _, user_id in pairs}):
+        by_owner.setdefault(endpoint.owner_id, []).append(endpoint)
+    for agent_id, user_id in pairs:
+        found.setdefault(agent_id, []).extend(by_owner.get(user_id, []))
+    return found
+
+
+def _sinks(
+    item: OutboxItem, endpoints: list[WebhookEndpoint]
+) -> Iterable[WebhookEndpoint | None]:
+    hook_kinds = settings.NEEDS_YOU_EVENT_HOOK_KINDS
+    if settings.NEEDS_YOU_EVENT_HOOK and (not hook_kinds or item.kind in hook_kinds):
+        yield None
+    for endpoint in endpoints:
+        if not endpoint.kinds or item.kind in endpoint.kinds:
+            yield endpoint
+
+
+@transaction.atomic
+def claim(sink: Sink, limit: int) -> list[Parcel]:
+    """Up to ``limit`` deliveries that are due, claimed for one attempt each."""
+    rows = list(_due(sink).order_by("next_try", "pk")[:limit])
+    rows = breaker.probing_once(rows)
+    lapses = clock.now() + LEASE
+    for row in rows:
+        row.attempts, row.next_try = row.attempts + 1, lapses
+    Delivery.objects.bulk_update(rows, ["attempts", "next_try"])
+    return [_parcel(row) for row in rows]
+
+
+def _due(sink: Sink) -> QuerySet[Delivery]:
+    due = (
+        Delivery.objects.select_for_update(of=("self",), skip_locked=True)
+        .select_related("item", "endpoint")
+        .filter(state=DeliveryState.QUEUED, next_try__lte=ClockNow())
+    )
+    if sink is Sink.HOOK:
+        return due.filter(endpoint=None)
+    closed = Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=ClockNow())
+    return due.filter(closed, endpoint__active=True)
+
+
+def _parcel(row: Delivery) -> Parcel:
+    item, endpoint = row.item, row.endpoint
+    return Parcel(
+        delivery_id=row.pk,
+        attempt=row.attempts,
+        uid=item.uid,
+        kind=item.kind,
+        at=item.created_at.isoformat(),
+        actor=item.actor,
+        subject=item.subject,
+        payload=item.payload,
+        endpoint_id=endpoint.pk if endpoint else None,
+        url=endpoint.url if endpoint else "",
+        secret=endpoint.secret if endpoint else "",
+    )
+
+
+def still_wanted(parcel: Parcel) -> bool:
+    """Whether the endpoint's owner still owns the agent. A hook belongs to the whole machine."""
+    if parcel.endpoint_id is None:
+        return True
+    owned = Agent.owners.through.objects.filter(
+        agent=OuterRef("item__agent"), user=OuterRef("endpoint__owner"), user__is_active=True
+    )
+    return Delivery.objects.filter(Exists(owned), pk=parcel.delivery_id).exists()
+
+
+@transaction.atomic
+def delivered(parcel: Parcel) -> None:
+    """The sink took it. Said again or too late, it changes nothing."""
+    held = _held(parcel).update(
+        state=DeliveryState.DELIVERED, delivered_at=Now(), last_error=""
+    )
+    if held and parcel.endpoint_id is not None:
+        breaker.works(parcel.endpoint_id)
+
+
+@transaction.atomic
+def failed(parcel: Parcel, error: Undelivered) -> None:
+    """The sink did not take it: it is tried again after a while, or given up."""
+    why = str(error).replace("\x00", "\ufffd")[:MAX_ERROR]
+    if error.for_good or parcel.attempt >= MAX_ATTEMPTS:
+        held = _held(parcel).update(state=DeliveryState.GIVEN_UP, last_error=why)
+    else:
+        pause = pause_after(parcel.attempt)
+        held = _held(parcel).update(next_try=ClockNow() + pause, last_error=why)
+    if held and parcel.endpoint_id is not None:
+        if error.gone:
+            breaker.switch_off(parcel.endpoint_id, why)
+        elif not error.for_good:
+            breaker.fails(parcel.endpoint_id, why)
+
+
+def unclaim(parcel: Parcel) -> None:
+    """A courier that stops puts back what it had not finished."""
+    _held(parcel).update(next_try=Now(), attempts=F("attempts") - 1)
+
+
+def pause_after(attempt: int) -> timedelta:
+    """How long to wait after that failed attempt, with a tenth of jitter."""
+    seconds = PAUSES[min(attempt, len(PAUSES)) - 1]
+    return timedelta(seconds=seconds * (1 + random.random() / 10))  # noqa: S311
+
+
+def prune() -> int:
+    """Remove old items of which nothing is to be delivered any more; how many rows."""
+    queued = Delivery.objects.filter(item=OuterRef("pk"), state=DeliveryState.QUEUED)
+    old = OutboxItem.objects.filter(
+        ~Exists(queued), spread_at__isnull=False, created_at__lt=Now() - KEPT
+    )
+    ids = list(old.order_by("pk").values_list("pk", flat=True)[: BATCH * 10])
+    return OutboxItem.objects.filter(pk__in=ids).delete()[0]
+
+
+def _held(parcel: Parcel) -> QuerySet[Delivery]:
+    """The delivery while this attempt is the one that counts."""
+    return Delivery.objects.filter(
+        pk=parcel.delivery_id, attempts=parcel.attempt, state=DeliveryState.QUEUED
+    )

@@ -1,0 +1,112 @@
+"""What an outbox item says. Bounded by construction: what is too long is cut, and named in ``cut``.
+
+An item is a nudge with enough to answer from: the question, its options, the exact action and the
+binding that an answer must echo. What else the agent showed, and whole conversations, stay inside.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agents.models import Event, Session
+from asks import binding
+from asks.models import Ask, Gate, Verdict
+
+MAX_PROMPT = 4_000
+MAX_TEXT = 2_000
+MAX_LABEL = 300
+MAX_PARAMS_BYTES = 8 * 1024
+
+Payload = dict[str, Any]
+
+
+def of_session(session: Session, event: Event) -> Payload:
+    """{"agent", "session", "seq", "text"} of something that is about no question."""
+    text = _Cut()
+    return {
+        **_where(session, event),
+        "text": text("text", event.text, MAX_TEXT),
+        "cut": text.names,
+    }
+
+
+def of_ask(session: Session, event: Event, ask: Ask) -> Payload:
+    """{"agent", "session", "seq", "ask", "verdict"?, "reason"?, "cut"} of what happened to an ask."""
+    cut = _Cut()
+    payload = {**_where(session, event), "ask": _ask(ask, cut)}
+    verdict = getattr(ask, "verdict", None)
+    if verdict is not None:
+        payload["verdict"] = _verdict(verdict, cut)
+    if ask.close_reason:
+        payload["reason"] = cut("reason", ask.close_reason, MAX_TEXT)
+    return {**payload, "cut": cut.names}
+
+
+def _where(session: Session, event: Event) -> Payload:
+    return {"agent": session.agent.slug, "session": session.pk, "seq": event.seq}
+
+
+def _ask(ask: Ask, cut: _Cut) -> Payload:
+    gate = getattr(ask, "gate", None)
+    return {
+        "id": ask.pk,
+        "path": f"/asks/{ask.pk}/",
+        "kind": ask.kind,
+        "status": ask.status,
+        "prompt": cut("prompt", ask.prompt, MAX_PROMPT),
+        "free_text": ask.free_text,
+        "options": [
+            {
+                "key": option.key,
+                "label": cut("options", option.label, MAX_LABEL),
+                "style": option.style,
+                "meaning": option.meaning,
+            }
+            for option in ask.options.all()
+        ],
+        "gated": ask.money_critical,
+        "action": _action(gate, cut) if gate else None,
+        "binding": binding.of_gate(gate).as_echo() if gate else None,
+        "expires_at": ask.expires_at.isoformat() if ask.expires_at else None,
+        "replaced_by": ask.superseded_by_id,
+        "replaces": _replaces(ask),
+    }
+
+
+def _replaces(ask: Ask) -> int | None:
+    """The ask this one was asked again for: known by its key, which only a re-ask ends with ~n."""
+    if "~" not in ask.request_key:
+        return None
+    return Ask.objects.filter(superseded_by=ask).values_list("pk", flat=True).first()
+
+
+def _action(gate: Gate, cut: _Cut) -> Payload:
+    params = gate.params
+    if len(json.dumps(params)) > MAX_PARAMS_BYTES:
+        cut.names.append("action.params")
+        params = None
+    return {"operation": gate.operation, "params": params, "gate": gate.number}
+
+
+def _verdict(verdict: Verdict, cut: _Cut) -> Payload:
+    return {
+        "option": verdict.option.key if verdict.option else None,
+        "label": cut("verdict.label", verdict.option_label, MAX_LABEL),
+        "text": cut("verdict.text", verdict.text, MAX_TEXT),
+        "meaning": verdict.meaning,
+        "by": verdict.decided_by.get_username(),
+        "via": verdict.via,
+    }
+
+
+class _Cut:
+    """Cuts texts and remembers the names of those that were longer."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __call__(self, name: str, text: str, limit: int) -> str:
+        if len(text) > limit and name not in self.names:
+            self.names.append(name)
+        return text[:limit]

@@ -1,0 +1,66 @@
+"""Writes the outbox, in the transaction in which something happened: both are there or neither is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agents.models import Event, Session
+from asks.models import Ask
+from workspace.models import OutboxItem, OutboxKind
+from workspace.notify import payloads
+
+#: The kinds of events that are about one ask, whose id is in their data.
+_OF_ASKS = {
+    "asked": OutboxKind.ASK_OPENED,
+    "verdict": OutboxKind.ASK_ANSWERED,
+    "withdrawn": OutboxKind.ASK_WITHDRAWN,
+    "expired": OutboxKind.ASK_EXPIRED,
+    "superseded": OutboxKind.ASK_SUPERSEDED,
+}
+_OF_SESSIONS = {"notice": OutboxKind.AGENT_NOTIFY, "blocked": OutboxKind.SESSION_BLOCKED}
+
+
+def tell(session: Session, happened: Sequence[Event]) -> None:
+    """Put what happened into the outbox, if it is of a kind that is told."""
+    items = [item for event in happened for item in _items(session, event)]
+    if items:
+        OutboxItem.objects.bulk_create(items)
+
+
+def _items(session: Session, event: Event) -> Iterator[OutboxItem]:
+    if kind := _OF_SESSIONS.get(event.kind):
+        payload = payloads.of_session(session, event)
+        yield _item(session, event, kind, f"session:{session.pk}", payload)
+    kind = _OF_ASKS.get(event.kind)
+    if kind is None or (ask := _ask(event.data.get("ask_id"))) is None:
+        return
+    yield _of_ask(session, event, kind, ask)
+    if ask.superseded_by_id is not None and (fresh := _ask(ask.superseded_by_id)):
+        yield _of_ask(session, event, OutboxKind.ASK_OPENED, fresh)
+
+
+def _of_ask(session: Session, event: Event, kind: OutboxKind, ask: Ask) -> OutboxItem:
+    payload = payloads.of_ask(session, event, ask)
+    return _item(session, event, kind, f"ask:{ask.pk}", payload)
+
+
+def _item(
+    session: Session, event: Event, kind: OutboxKind, subject: str, payload: payloads.Payload
+) -> OutboxItem:
+    return OutboxItem(
+        kind=kind,
+        actor=event.actor,
+        subject=subject,
+        agent=session.agent,
+        session=session,
+        seq=event.seq,
+        payload=payload,
+    )
+
+
+def _ask(ask_id: object) -> Ask | None:
+    """The ask with all that a payload reads: two queries."""
+    if not isinstance(ask_id, int):
+        return None
+    asks = Ask.objects.select_related("gate", "verdict__decided_by", "verdict__option")
+    return asks.prefetch_related("options").filter(pk=ask_id).first()
