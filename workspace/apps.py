@@ -8,8 +8,10 @@ class WorkspaceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from agents import runtime
+        from agents import announcing, runtime
         from workspace.live import signals  # noqa: F401 -- connects itself
+        from workspace.notify import telling
         from workspace.protocols.markers.runtime import MarkersRuntime
 
+        announcing.heard_by(telling.tell)
         runtime.register(MarkersRuntime())
