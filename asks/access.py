@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 
 from agents.models import Agent, Session
 from asks.models import Ask
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 
 def agents_of(person: AbstractBaseUser) -> QuerySet[Agent]:
-    return Agent.objects.filter(owners=person.pk)
+    """The agents a person owns. ``in`` finds nothing for nobody; ``=`` would find the ownerless."""
+    return Agent.objects.filter(owners__in=[person.pk])
 
 
 def sessions_of(person: AbstractBaseUser) -> QuerySet[Session]:
@@ -27,8 +23,9 @@ def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
     return Ask.objects.filter(agent__in=agents_of(person))
 
 
-def may_see(person: User | AbstractBaseUser, ask: Ask) -> bool:
-    return person.is_active and ask.agent.owners.filter(pk=person.pk).exists()
+def may_see(person: AbstractBaseUser, ask: Ask) -> bool:
+    """Whether a person is an owner now, whatever was known of them before."""
+    return ask.agent.owners.filter(pk=person.pk, is_active=True).exists()
 
 
 def may_answer(person: AbstractBaseUser, ask: Ask) -> bool:

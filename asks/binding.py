@@ -7,12 +7,13 @@ prefix ``v1:``. NaN, infinities and what JSON cannot say are refused, never roun
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import rfc8785
 
-from agents.models import Run
+from agents.lifecycle import RunStatus
+from agents.models import Run, Session
 from asks import policies
 from asks.models import Ask, Gate
 
@@ -20,6 +21,8 @@ PREFIX = "v1:"
 MAX_DEPTH = 32
 MAX_BYTES = 256 * 1024
 MAX_KEYS = 10_000
+#: The largest whole number that every JSON reader keeps as it is.
+LARGEST = 2**53 - 1
 
 
 class Unhashable(ValueError):
@@ -36,6 +39,9 @@ class Binding:
 
     def as_echo(self) -> dict[str, Any]:
         return asdict(self)
+
+
+NAMES = tuple(field.name for field in fields(Binding))
 
 
 def action_hash(operation: str, params: Any) -> str:
@@ -74,8 +80,22 @@ def _check_bounds(value: Any) -> None:
 
 
 def run_version(run: Run) -> str:
-    """Which claim of which run: it moves with every new run and every take-over."""
-    return f"{run.number}.{run.epoch}"
+    """Which claim of which run: it moves with every new run and every take-over.
+
+    A queued run already has the version of the claim that is to come.
+    """
+    return f"{run.number}.{run.epoch + (run.status == RunStatus.QUEUED)}"
+
+
+def newest_run(session: Session, known: Run) -> Run:
+    """The newest run of a locked session, which is often the one at hand."""
+    if known.number == session.run_count:
+        return known
+    return Run.objects.get(session=session, number=session.run_count)
+
+
+def gate_of(ask: Ask) -> Gate | None:
+    return getattr(ask, "gate", None)
 
 
 def of_gate(gate: Gate) -> Binding:
@@ -83,18 +103,45 @@ def of_gate(gate: Gate) -> Binding:
     return Binding(gate.action_hash, gate.policy_version, gate.run_version)
 
 
-def present(ask: Ask, gate: Gate) -> Binding:
+def present(session: Session, ask: Ask, gate: Gate) -> Binding:
     """The binding as the world is now: the session's newest run and the policy in force."""
-    newest = Run.objects.filter(session_id=ask.session_id).order_by("-number").first()
     return Binding(
-        action_hash(gate.operation, gate.params),
+        action_hash(gate.operation, restored(gate.params)),
         policies.version_in_force(ask.agent_id),
-        run_version(newest or ask.run),
+        run_version(newest_run(session, ask.run)),
     )
+
+
+def restored(params: Any) -> Any:
+    """Params as they were before PostgreSQL stored them: it writes 1e21 as a whole number.
+
+    Whole numbers as large as that are refused when an action is bound, so this was a float.
+    """
+    if isinstance(params, dict):
+        return {key: restored(inner) for key, inner in params.items()}
+    if isinstance(params, list):
+        return [restored(inner) for inner in params]
+    if isinstance(params, int) and not isinstance(params, bool) and abs(params) > LARGEST:
+        return float(params)
+    return params
+
+
+def missing(echo: dict[str, Any]) -> list[str]:
+    """The parts of a binding that an echo does not have at all."""
+    return [name for name in NAMES if not _word(echo.get(name))]
 
 
 def matches(echo: dict[str, Any], binding: Binding) -> bool:
     """Whether an echo says exactly this binding. Numbers may come back from a form as text."""
-    return {key: str(echo.get(key, "")) for key in binding.as_echo()} == {
-        key: str(value) for key, value in binding.as_echo().items()
-    }
+    return all(_word(echo.get(name)) == str(value) for name, value in asdict(binding).items())
+
+
+def kept(echo: dict[str, Any]) -> dict[str, Any]:
+    """What of an echo that matches is worth keeping: the binding and nothing else."""
+    return {name: echo[name] for name in NAMES}
+
+
+def _word(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return str(value)
+    return value if isinstance(value, str) else ""

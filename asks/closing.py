@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from agents import clock, inbox, moves, starting
-from agents.lifecycle import LIVE_RUNS, RunStatus
+from agents import hints, moves, queueing, waking
+from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
 from agents.models import Run, Session
 from asks import ledger
 from asks.lifecycle import AskStatus
 from asks.models import Ask
-from asks.raising import tell_owners
 
 
 def close(
@@ -24,44 +23,42 @@ def close(
     *,
     by: AbstractBaseUser | None = None,
     reason: str = "",
+    replaced_by: Ask | None = None,
 ) -> None:
-    """Close an open ask of a locked session; its run is released if nothing of it is open any more."""
-    ask.status, ask.closed_at, ask.close_reason = status, clock.now(), reason
+    """Close an open ask of a locked session; its run is released if nothing of it is open any more.
+
+    ``ask.run`` has been read under the lock. The caller then calls ``go_on`` or restates the session.
+    """
+    ask.status, ask.closed_at, ask.close_reason = status, session.locked_at, reason
     ask.closed_by_id = by.pk if by else None
+    ask.superseded_by = replaced_by
     ask.save(update_fields=["status", "closed_at", "closed_by", "close_reason", "superseded_by"])
     if status != AskStatus.ANSWERED:
         ledger.closing(ask)
     session.open_asks -= 1
-    _release(ask.run_id)
-    tell_owners(session)
+    _count_down(session, ask.run)
+    hints.owners_moved(session.agent_id)
 
 
-def _release(run_id: int) -> None:
-    """Count one open ask less; a run that waited for the last one goes on in the same statement."""
-    run = Run.objects.get(pk=run_id)
+def _count_down(session: Session, run: Run) -> None:
+    """One open ask less; a run that waited for the last one goes on in the same statement."""
     left = run.open_asks - 1
     if left == 0 and run.status == RunStatus.WAITING_HUMAN:
-        moves.move(run, RunStatus.CONTINUED, open_asks=0)
+        moves.move(session, run, RunStatus.CONTINUED, open_asks=0)
     else:
         run.open_asks = left
         run.save(update_fields=["open_asks"])
 
 
-def all_closed(ask: Ask) -> bool:
-    """Whether no ask of this one's run is open any more."""
-    return not Ask.objects.filter(run_id=ask.run_id, status=AskStatus.OPEN).exists()
-
-
-def go_on(session: Session, ask: Ask) -> None:
-    """Wake a locked session because of a person, once nothing of the ask's run is open any more.
+def go_on(session: Session, ask: Ask) -> Run | None:
+    """Wake a locked session because of a person, unless the ask's run still waits for other answers.
 
     An ask that outlived its run starts a run of its own, past one that waits for something else.
+    Returns the run that was queued, if any.
     """
-    if not all_closed(ask):
-        moves.restate(session)
-        return
-    if Run.objects.get(pk=ask.run_id).status not in LIVE_RUNS:
-        inbox.release_waiting_run(session)
-    inbox.wake_for_person(session)
-    starting.queue_if_due(session)
-    moves.restate(session)
+    run = ask.run
+    if run.status not in LIVE_RUNS:
+        moves.release_waiting_run(session)
+    if run.status not in LIVE_RUNS or not run.open_asks:
+        waking.wake(session, Cause.HUMAN)
+    return queueing.proceed(session)

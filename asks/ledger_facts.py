@@ -67,6 +67,19 @@ def of_closing(ask: Ask) -> dict[str, Any]:
     }
 
 
+def of_import(ask: Ask) -> dict[str, Any]:
+    """What was taken over from a file. The ask itself may be answered later."""
+    return {
+        "imported": {
+            "id": ask.pk,
+            "session": ask.session_id,
+            "request_key": ask.request_key,
+            "prompt": ask.prompt,
+            "imported": ask.imported,
+        }
+    }
+
+
 def of_ask(ask: Ask) -> dict[str, Any]:
     """The question as it was shown. Nothing in it may change once it is closed."""
     return {

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from agents import clock, events
+from agents import events
 from agents.models import Session
-from agents.words import is_blank
+from agents.words import is_blank, is_storable, storable
 from asks import access, binding, ledger
 from asks.lifecycle import HTTP_STATUS, AskStatus, Reason
-from asks.models import Ask, Gate, Refusal
+from asks.models import Ask, Gate, Option, Refusal
 from asks.proof import Proof
 
 MAX_TEXT = 16_000
+MAX_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,17 @@ class Answer:
     via: str = "page"
     proof: Proof | None = None
 
+    @property
+    def flaw(self) -> str:
+        """Why this cannot be kept as it is, in words; empty when it can."""
+        if not isinstance(self.option, str) or not isinstance(self.text, str):
+            return "An answer is text."
+        if not is_storable(self.option) or not is_storable(self.text):
+            return "The answer holds a character that cannot be kept."
+        if len(self.text) > MAX_TEXT:
+            return f"The answer has {len(self.text)} characters; {MAX_TEXT} are the most."
+        return ""
+
 
 @dataclass(frozen=True)
 class Refused:
@@ -47,102 +60,154 @@ class Refused:
         return HTTP_STATUS[self.reason]
 
 
-def gate_of(ask: Ask) -> Gate | None:
-    return Gate.objects.filter(ask=ask).first()
+@dataclass
+class Case:
+    """An answer to an ask of a locked session, and what is looked up once to judge it."""
+
+    session: Session
+    ask: Ask
+    answer: Answer
+
+    @cached_property
+    def gate(self) -> Gate | None:
+        return binding.gate_of(self.ask)
+
+    @cached_property
+    def present(self) -> binding.Binding | None:
+        """What an answer to the gate is bound to as the world is now."""
+        return binding.present(self.session, self.ask, self.gate) if self.gate else None
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether what is asked is not any more what it was when it was asked."""
+        return self.gate is not None and self.present != binding.of_gate(self.gate)
+
+    @cached_property
+    def option(self) -> Option | None:
+        if not self.answer.option:
+            return None
+        return Option.objects.filter(ask=self.ask, key=self.answer.option).first()
 
 
-def first_refusal(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
+def number_of(ask_id: object) -> int | None:
+    """The id as one that the database may know, of whatever came in; None if it cannot be one."""
+    if isinstance(ask_id, str):
+        ask_id = int(ask_id) if ask_id.isascii() and ask_id.isdigit() and len(ask_id) < 20 else None
+    if isinstance(ask_id, bool) or not isinstance(ask_id, int) or not 0 < ask_id <= MAX_ID:
+        return None
+    return ask_id
+
+
+def first_refusal(case: Case) -> Refused | None:
     """The first reason to turn an answer down, or none. The order is part of the contract."""
     for check in (_access, _closed, _expired, _gated, _binding, _invalid, _empty, _unknown_option):
-        refused = check(ask, gate, answer)
+        refused = check(case)
         if refused is not None:
             return refused
     return None
 
 
-def _refused(reason: Reason, ask: Ask, detail: str = "") -> Refused:
-    return Refused(reason, detail or str(reason.label), ask, ask.superseded_by)
+def not_found() -> Refused:
+    return Refused(Reason.NOT_FOUND, str(Reason.NOT_FOUND.label))
 
 
-def _access(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    if not access.may_see(answer.by, ask):
-        return Refused(Reason.NOT_FOUND, str(Reason.NOT_FOUND.label))
-    if not access.may_answer(answer.by, ask):
-        return _refused(Reason.NOT_ALLOWED, ask)
+def refuse(reason: Reason, ask: Ask, detail: str = "") -> Refused:
+    return Refused(reason, detail or str(reason.label), ask, newest(ask.superseded_by))
+
+
+def newest(ask: Ask | None) -> Ask | None:
+    """What an ask was replaced by in the end."""
+    while ask is not None and ask.superseded_by is not None:
+        ask = ask.superseded_by
+    return ask
+
+
+def _access(case: Case) -> Refused | None:
+    if not access.may_see(case.answer.by, case.ask):
+        return not_found()
+    if not access.may_answer(case.answer.by, case.ask):
+        return refuse(Reason.NOT_ALLOWED, case.ask)
     return None
 
 
-def _closed(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    if ask.status == AskStatus.OPEN:
-        return None
+def _closed(case: Case) -> Refused | None:
+    return None if case.ask.status == AskStatus.OPEN else already_closed(case.ask)
+
+
+def already_closed(ask: Ask) -> Refused:
+    """What to say of an ask that is not open any more."""
     if ask.status == AskStatus.EXPIRED:
-        return _refused(Reason.EXPIRED, ask)
+        return refuse(Reason.EXPIRED, ask)
     if ask.status == AskStatus.SUPERSEDED:
-        return _refused(Reason.STALE, ask)
+        return refuse(Reason.STALE, ask)
     who = f" by {ask.closed_by.get_username()}" if ask.closed_by else ""
-    return _refused(Reason.CLOSED, ask, f"This question was already {ask.status}{who}.")
+    return refuse(Reason.CLOSED, ask, f"This question was already {ask.status}{who}.")
 
 
-def _expired(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    if ask.expires_at is not None and ask.expires_at <= clock.now():
-        return _refused(Reason.EXPIRED, ask)
+def _expired(case: Case) -> Refused | None:
+    expires_at = case.ask.expires_at
+    if expires_at is not None and expires_at <= case.session.locked_at:
+        return refuse(Reason.EXPIRED, case.ask)
     return None
 
 
-def _gated(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    return _refused(Reason.GATED, ask) if ask.money_critical and answer.proof is None else None
+def _gated(case: Case) -> Refused | None:
+    if case.ask.money_critical and case.answer.proof is None:
+        return refuse(Reason.GATED, case.ask)
+    return None
 
 
-def _binding(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    if gate is None:
+def _binding(case: Case) -> Refused | None:
+    if case.gate is None:
         return None
-    if not answer.echo:
-        return _refused(Reason.UNBINDABLE, ask)
-    if not binding.matches(answer.echo, binding.present(ask, gate)):
-        return _refused(Reason.STALE, ask)
+    if not case.answer.echo or not isinstance(case.answer.echo, dict):
+        return refuse(Reason.UNBINDABLE, case.ask)
+    missing = binding.missing(case.answer.echo)
+    if missing:
+        return refuse(Reason.UNBINDABLE, case.ask)
+    shown = binding.of_gate(case.gate)
+    if case.has_drifted or not binding.matches(case.answer.echo, shown):
+        return refuse(Reason.STALE, case.ask)
     return None
 
 
-def _invalid(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    if "\x00" in answer.text or "\x00" in answer.option:
-        return _refused(Reason.INVALID, ask, "The answer holds a NUL character, which is not kept.")
-    if len(answer.text) > MAX_TEXT:
-        length = f"The answer has {len(answer.text)} characters; {MAX_TEXT} are the most."
-        return _refused(Reason.INVALID, ask, length)
-    return None
+def _invalid(case: Case) -> Refused | None:
+    return refuse(Reason.INVALID, case.ask, case.answer.flaw) if case.answer.flaw else None
 
 
-def _empty(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    if answer.option:
+def _empty(case: Case) -> Refused | None:
+    if case.answer.option:
         return None
-    if not ask.free_text:
-        return _refused(Reason.EMPTY, ask, "Pick one of the options.")
-    return _refused(Reason.EMPTY, ask) if is_blank(answer.text) else None
+    if not case.ask.free_text:
+        return refuse(Reason.EMPTY, case.ask, "Pick one of the options.")
+    return refuse(Reason.EMPTY, case.ask) if is_blank(case.answer.text) else None
 
 
-def _unknown_option(ask: Ask, gate: Gate | None, answer: Answer) -> Refused | None:
-    if answer.option and not ask.options.filter(key=answer.option).exists():
-        return _refused(Reason.UNKNOWN_OPTION, ask)
+def _unknown_option(case: Case) -> Refused | None:
+    if case.answer.option and case.option is None:
+        return refuse(Reason.UNKNOWN_OPTION, case.ask)
     return None
 
 
 def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object) -> None:
     """Keep a refusal. What was submitted is kept too, cut to a size that harms nobody."""
+    echo = answer.echo if isinstance(answer.echo, dict) else {"": answer.echo}
     row = Refusal.objects.create(
         ask=ask,
-        ask_ref=str(ask_ref)[:64],
+        ask_ref=_brief(ask_ref, 64),
         by_id=answer.by.pk,
         reason=refused.reason,
         detail=refused.detail[:1000],
         submitted={
-            "option": _storable(answer.option, 200),
-            "text": _storable(answer.text, 2000),
+            "option": _brief(answer.option, 200),
+            "text": _brief(answer.text, 2000),
             "echo": {
-                _storable(str(key), 40): _storable(str(value), 100)
-                for key, value in list((answer.echo or {}).items())[:10]
+                _brief(key, 40): _brief(value, 100)
+                for key, value in list(echo.items())[:10]
+                if value is not None
             },
         },
-        via=answer.via,
+        via=answer.via[:16],
     )
     ledger.refusal(row)
 
@@ -160,5 +225,10 @@ def say(session: Session, ask: Ask, refused: Refused, answer: Answer) -> None:
     )
 
 
-def _storable(text: str, limit: int) -> str:
-    return text[:limit].replace("\x00", "\ufffd")
+def _brief(value: object, limit: int) -> str:
+    """The beginning of whatever came in, as text that can be kept."""
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return "a number of more than 300 digits"
+    if isinstance(value, str):
+        return str(storable(value[:limit]))
+    return str(storable(str(value)[:limit]))

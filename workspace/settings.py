@@ -6,6 +6,7 @@ See the README for each variable: DATABASE_URL, NEEDS_YOU_STATE, SECRET_KEY, ALL
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -163,9 +164,24 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 AGENT_TEXT_RENDERER = "workspace.markdown.render"
 
+#: The command that is told what happens, as an argument list, and what of it; see docs/outside.md.
+NEEDS_YOU_EVENT_HOOK = shlex.split(os.environ.get("NEEDS_YOU_EVENT_HOOK", ""))
+NEEDS_YOU_EVENT_HOOK_KINDS = os.environ.get("NEEDS_YOU_EVENT_HOOK_KINDS", "").replace(",", " ").split()
+NEEDS_YOU_EVENT_HOOK_ENV = os.environ.get("NEEDS_YOU_EVENT_HOOK_ENV", "").replace(",", " ").split()
+#: Webhooks to private addresses, and by http: for tests and closed networks.
+WEBHOOKS_ALLOW_PRIVATE = os.environ.get("WEBHOOKS_ALLOW_PRIVATE", "") == "1"
+
 #: Seconds: how long a claim on a run stands without renewal, and the queue's own heartbeat.
 RUN_LEASE_SECONDS = float(os.environ.get("RUN_LEASE_SECONDS", "15"))
 PROCRASTINATE_WORKER_DEFAULTS = {"update_heartbeat_interval": 5.0, "stalled_worker_timeout": 15.0}
+
+#: The ledger: seconds between signed anchors, and the public keys of other machines that sign too.
+LEDGER_ANCHOR_SECONDS = float(os.environ.get("LEDGER_ANCHOR_SECONDS", "600"))
+LEDGER_TRUSTED_KEYS = os.environ.get("LEDGER_TRUSTED_KEYS", "").replace(",", " ").split()
+
+#: The signed channel: a folder of signed decision files, and the file that says who may sign.
+SIGNED_CHANNEL = os.environ.get("SIGNED_CHANNEL", "")
+SIGNED_CHANNEL_ALLOWED_SIGNERS = os.environ.get("SIGNED_CHANNEL_ALLOWED_SIGNERS", "")
 
 LOGGING = {
     "version": 1,

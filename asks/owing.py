@@ -1,0 +1,44 @@
+"""Owes a verdict to the session that asked for it, in words that its next run can use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents import inbox
+from agents.lifecycle import InboxKind
+from agents.models import InboxItem, Run, Session
+from asks.models import Ask, Option, Verdict
+
+
+def owe_verdict(session: Session, ask: Ask, verdict: Verdict, *, again_to: Run | None = None) -> InboxItem:
+    """Owe a locked session a verdict; once, and once more for each later run that asks the same."""
+    return inbox.owe(
+        session,
+        InboxKind.VERDICT,
+        author=f"human:{verdict.decided_by.get_username()}",
+        body=words_of(verdict),
+        data=data_of(ask, verdict, verdict.option),
+        source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
+    )
+
+
+def words_of(verdict: Verdict) -> str:
+    return " — ".join(part for part in (verdict.option_label, verdict.text) if part)
+
+
+def data_of(ask: Ask, verdict: Verdict, option: Option | None) -> dict[str, Any]:
+    """What a runtime reads of a verdict: the option by its id, and by its label as it was shown."""
+    return {
+        "ask_id": ask.pk,
+        "request_key": ask.request_key,
+        "prompt": ask.prompt,
+        "option": option.key if option else "",
+        "label": verdict.option_label,
+        "text": verdict.text,
+        "meaning": verdict.meaning,
+    }
+
+
+def was_given(run: Run, ask: Ask) -> bool:
+    """Whether a run carries, or carried, the verdict of an ask."""
+    return run.given.filter(kind=InboxKind.VERDICT, data__ask_id=ask.pk).exists()

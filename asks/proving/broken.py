@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+
+class BrokenLedger(Exception):
+    """The first thing that does not hold: where, such as ``session:12 3``, and why."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}")
+        self.where, self.why = where, why

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from asks import anchoring, bundle, ledger_key, proving
+
+
+class Command(BaseCommand):
+    help = "Prove the ledger of decisions, anchor it, export it: ledger verify|anchor|export|key"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|anchor|export|key")
+        verify = verbs.add_parser("verify", help="prove it, or name the first broken record")
+        verify.add_argument(
+            "--expect", default="", metavar="HASH", help="an anchor that you kept and must be there"
+        )
+        verbs.add_parser("anchor", help="sign how far the chains have come")
+        export = verbs.add_parser("export", help="write a signed bundle for another machine")
+        export.add_argument("file", type=Path)
+        verbs.add_parser("key", help="print the public key that anchors and bundles are signed with")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        getattr(self, options["verb"])(options)
+
+    def verify(self, options: dict[str, Any]) -> None:
+        try:
+            proved = proving.verify(_Progress(), expect=options["expect"])
+        except proving.BrokenLedger as broken:
+            raise CommandError(f"The ledger is broken at {broken}.") from broken
+        self.stdout.write(
+            f"The ledger holds: {proved.records} records in {proved.chains} chains, "
+            f"{proved.anchored} of them under {proved.anchors} anchors."
+        )
+        if proved.anchors:
+            self.stdout.write(f"Last anchor {proved.anchors}: {proved.last_anchor}")
+
+    def anchor(self, options: dict[str, Any]) -> None:
+        made = anchoring.anchor()
+        if made is None:
+            self.stdout.write("Nothing moved since the last anchor.")
+            return
+        self.stdout.write(f"Anchor {made.number}: {made.hash}")
+
+    def export(self, options: dict[str, Any]) -> None:
+        try:
+            manifest = bundle.export(options["file"])
+        except OSError as error:
+            raise CommandError(f"{options['file']}: {error.strerror}.") from error
+        lines = {name: facts["lines"] for name, facts in manifest["files"].items()}
+        self.stdout.write(
+            f"{options['file']}: {lines['records.jsonl']} records, {lines['anchors.jsonl']} anchors, "
+            f"signed with {manifest['public_key']}."
+        )
+        self.stdout.write(
+            "Check it elsewhere: python3 verify_ledger.py "
+            f"{options['file'].name} --key {manifest['public_key']}"
+        )
+
+    def key(self, options: dict[str, Any]) -> None:
+        self.stdout.write(ledger_key.public_key(ledger_key.signing_key()))
+
+
+class _Progress:
+    """Says on stderr how far it is, twice a second at most."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        if done < total and time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + 0.5
+        sys.stderr.write(f"{done} of {total} records\n")
+        sys.stderr.flush()
