@@ -60,5 +60,5 @@ chaos: install-dev ## Break it while it works, and look whether anything was los
 	@$(PYTHON) -m tests.chaos.run
 
 clean: ## Remove what can be made again; data and .venv stay
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results build
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results build *.egg-info
 	find agents asks workspace tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -64,7 +64,7 @@ def install(purpose: str) -> int:
 
 def pip(extras: str) -> int:
     """Install the project's dependencies; the project itself runs from its folder."""
-    options = ["--quiet", "--disable-pip-version-check", "--no-input"]
+    options = ["-qq", "--disable-pip-version-check", "--no-input"]
     return subprocess.call(
         [str(PYTHON), "-m", "pip", "install", *options, "-c", "constraints.txt", f".{extras}"],
         cwd=PROJECT,
