@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import stat
-import subprocess
 import sys
 import textwrap
 import time
@@ -292,15 +291,6 @@ def test_cancelling_the_turn_leaves_no_process() -> None:
         return pid
 
     assert asyncio.run(cancelled()) > 0
-
-
-@pytest.mark.case("aoa-60")
-def test_what_a_dead_worker_left_behind_is_ended_first() -> None:
-    left = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    identity = process_groups.identity_of(left.pid)
-    _, ended = take(saying("OUTCOME: WORK_DONE\n"), left_behind=identity)
-    assert ended.outcome is Outcome.WORK_DONE
-    assert left.wait() < 0
 
 
 # Settings.

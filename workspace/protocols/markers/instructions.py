@@ -25,8 +25,8 @@ OPTIONS: <first answer> | <second answer> | <third answer>
 - Leave OPTIONS out if your owner should reply in words; add ... as the last option to allow both.
 - Put (!) after an option that destroys something. Write a pipe inside an option as \\|.
 - Ask at most ten questions in one turn, all that you know of, each with its own ASK line.
-- After asking, END YOUR TURN. Do not wait, do not poll, do not assume an answer: a permission that
-  is asked for during the turn is refused at once. Your next turn carries the answer under
+- After asking, END YOUR TURN. Do not wait, do not poll, do not assume an answer: nobody is there,
+  and a tool that needs consent is refused at once. Your next turn carries the answer under
   “Decisions the owner made for you”, together with the answers to your other questions.
 - An answer is your owner's decision about exactly what you asked, and about nothing else.
 

@@ -4,7 +4,6 @@ input and speaks the marker protocol on standard output.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
 from collections.abc import AsyncGenerator
@@ -20,7 +19,6 @@ from agents.processes import (
     CouldNotStartError,
     Exited,
     Spawned,
-    kill_if_same,
     minimal_env,
     run,
 )
@@ -45,9 +43,6 @@ class MarkersRuntime:
         except ValidationError as error:
             yield _failed(f"The agent's settings are not usable. {_first_problem(error)}")
             return
-        if turn.left_behind:
-            # An earlier worker died with this run in hand; its command may still be at work.
-            await asyncio.to_thread(kill_if_same, turn.left_behind)
         with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
             command = _command(turn, settings, Path(folder))
             async with aclosing(_listen(command, hearing_for(turn, settings))) as events:
