@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from workspace import entry, health
 from workspace.pages import account, agents, asks, decisions, needs_you, sessions
@@ -21,6 +21,7 @@ urlpatterns = [
     path("agents/<slug:slug>/pause", agents.agent_pause, name="agent_pause"),
     path("agents/<slug:slug>/resume", agents.agent_resume, name="agent_resume"),
     path("sessions/<int:session_id>/", sessions.session, name="session"),
+    path("sessions/<int:session_id>/pane", needs_you.session_pane, name="session_pane"),
     path("sessions/<int:session_id>/message", sessions.message, name="message"),
     path("sessions/<int:session_id>/events", sessions.session_events, name="session_events"),
     path("sessions/<int:session_id>/changes", sessions.session_changes, name="session_changes"),
@@ -31,6 +32,7 @@ urlpatterns = [
     path("login", account.SignIn.as_view(), name="login"),
     path("logout", account.SignOut.as_view(), name="logout"),
     path("enter/<str:token>", entry.enter, name="enter"),
+    path("api/", include("workspace.api.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics_page, name="metrics"),

@@ -54,16 +54,19 @@
     form.append(note);
   }
 
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.detail.requestConfig.verb === "post") busy(event.target, event.detail.requestConfig.triggeringEvent?.submitter);
-  });
-  document.addEventListener("htmx:afterRequest", (event) => free(event.target));
-  document.addEventListener("htmx:responseError", (event) => say(event.target, event.detail.xhr.status));
-  document.addEventListener("htmx:sendError", (event) => say(event.target, 0));
-  document.addEventListener("htmx:timeout", (event) => say(event.target, 0));
+  /* Polling asks by GET; it is nobody's answer and says nothing. */
+  function on(name, act) {
+    document.addEventListener(name, (event) => { if (event.detail.requestConfig?.verb === "post") act(event); });
+  }
+
+  on("htmx:beforeRequest", (event) => busy(event.target, event.detail.requestConfig.triggeringEvent?.submitter));
+  on("htmx:afterRequest", (event) => free(event.target));
+  on("htmx:responseError", (event) => say(event.target, event.detail.xhr.status));
+  on("htmx:sendError", (event) => say(event.target, 0));
+  on("htmx:timeout", (event) => say(event.target, 0));
 
   /* A refusal is a card too, and it is shown whatever its status. */
-  document.addEventListener("htmx:beforeSwap", (event) => {
+  on("htmx:beforeSwap", (event) => {
     if (!event.detail.xhr.getResponseHeader("X-Card")) return;
     event.detail.shouldSwap = true;
     event.detail.isError = false;
@@ -71,8 +74,8 @@
 
   /* The pressed button is gone with the card it was in: keyboard and screen reader go on at the new one. */
   let inside = false;
-  document.addEventListener("htmx:beforeSwap", (event) => { inside = event.detail.target.contains(document.activeElement); });
-  document.addEventListener("htmx:afterSwap", (event) => {
+  on("htmx:beforeSwap", (event) => { inside = event.detail.target.contains(document.activeElement); });
+  on("htmx:afterSwap", (event) => {
     const id = event.detail.target.id;
     const place = document.getElementById(id) || document.querySelector(`[data-replaces="${CSS.escape(id)}"]`);
     if (!inside || !place || !place.isConnected) return;

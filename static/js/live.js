@@ -89,7 +89,22 @@
       item.remove();
       window.repeatedEvents = (window.repeatedEvents || 0) + 1;
     }
+    const holder = list.closest("[data-changes]");
+    const kinds = Array.from(event.detail.fragment.querySelectorAll("[data-kind]"), (item) => item.dataset.kind);
+    if (holder && kinds.some((kind) => !QUIET_KINDS.has(kind))) catchUp(holder);
   });
+
+  /* What moves a session (an ask, an answer, a start, an end) changes more of its page than the thread. */
+  const QUIET_KINDS = new Set(["output", "step", "usage", "report", "notice", "ignored"]);
+  let due = 0;
+
+  function catchUp(holder) {
+    clearTimeout(due);
+    due = setTimeout(() => {
+      const query = new URLSearchParams({ have: held(document.getElementById("cards")) });
+      htmx.ajax("GET", `${holder.dataset.changes}?${query}`, { source: holder, target: holder, swap: "none" });
+    }, 60);
+  }
 
   /* A peer that froze or a laptop that slept closes nothing: Chromium stays in CLOSING for a minute and the extension
    * only comes back on some codes. So a silent socket is dropped without waiting for its close. */
@@ -120,6 +135,16 @@
         .then(() => { if (known.state === "waiting" || known.state === "connecting") follow(holder, { state: "polling", since: known.since }); });
     }
   }
+
+  /* Who reads at the end of the page stays there while it grows. */
+  let atEnd = false;
+  document.addEventListener("htmx:wsBeforeMessage", () => {
+    const page = document.documentElement;
+    atEnd = page.scrollHeight - (scrollY + innerHeight) < 120 && page.scrollHeight > innerHeight;
+  });
+  document.addEventListener("htmx:wsAfterMessage", (event) => {
+    if (atEnd && event.target.dataset.stream) scrollTo({ top: document.documentElement.scrollHeight });
+  });
 
   setInterval(watch, Math.min(5000, SILENCE / 4));
   setInterval(poll, POLL);

@@ -65,6 +65,16 @@
   document.addEventListener("focusin", (event) => makeCurrent(event.target.closest(".cards > .card")));
   document.addEventListener("pointerdown", (event) => makeCurrent(event.target.closest(".cards > .card")));
 
+  /* The pane beside the queue follows the current card, once the reader rests on it. */
+  let resting = 0;
+  document.addEventListener("card:current", (event) => {
+    const pane = document.getElementById("pane");
+    const link = event.target.querySelector("[data-open-run]");
+    if (!pane || !link || !pane.checkVisibility() || pane.dataset.of === link.pathname) return;
+    clearTimeout(resting);
+    resting = setTimeout(() => htmx.ajax("GET", `${link.pathname}pane`, { source: pane, target: pane, swap: "outerHTML" }), 200);
+  });
+
   /* ---- coming and going ---- */
   const tops = new Map();
 
@@ -90,7 +100,11 @@
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const { target, fragment } = event.detail;
     if (target.matches(".cards")) admit(target, fragment);
-    else if (target.matches(".card")) keepPlace(target, fragment);
+    else if (target.matches(".card")) {
+      // settled here already, or its own answer is under way and brings the card itself
+      if (target.matches(":not([data-open])") || target.querySelector("[aria-busy]")) event.detail.shouldSwap = false;
+      else keepPlace(target, fragment);
+    }
   });
 
   /* A card that is here already stays as it is; on a page that is full, new ones only count. */
@@ -127,7 +141,7 @@
 
   /* Settled cards leave when nobody is at them: no focus inside, no pointer over the list. */
   function settle() {
-    for (const card of document.querySelectorAll(".cards > .card[data-settled]:not([data-leaving])")) {
+    for (const card of document.querySelectorAll(".cards:not([data-stays]) > .card[data-settled]:not([data-leaving])")) {
       card.dataset.leaving = "";
       setTimeout(() => leave(card), STAY);
     }

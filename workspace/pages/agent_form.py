@@ -34,17 +34,24 @@ class AgentForm(forms.Form):
         validators=[slug_is_plain],
         help_text="Lower-case letters, digits and hyphens. It stands in the agent's address.",
     )
-    name = forms.CharField(label="Name", max_length=120, required=False, help_text="Optional.")
-    title = forms.CharField(
-        label="What it does", max_length=200, required=False, help_text="Optional, in one line."
-    )
     command = forms.CharField(
         label="Command",
         max_length=MAX_COMMAND,
         help_text="As you would type it. It is run without a shell: no pipes, no variables.",
     )
     cwd = forms.CharField(
-        label="Folder it runs in", max_length=1000, required=False, help_text="Optional."
+        label="Folder it runs in", max_length=1000, required=False
+    )
+    wake = forms.ChoiceField(label="When it works", choices=WAKES, initial="manual")
+    minutes = forms.IntegerField(
+        label="Minutes between starts", min_value=1, max_value=525_600, required=False
+    )
+    cron = forms.CharField(
+        label="Cron line", max_length=200, required=False, help_text="Such as 0 9 * * 1-5, in UTC."
+    )
+    name = forms.CharField(label="Name", max_length=120, required=False)
+    title = forms.CharField(
+        label="What it does", max_length=200, required=False, help_text="In one line."
     )
     mission = forms.CharField(
         label="Mission",
@@ -59,13 +66,6 @@ class AgentForm(forms.Form):
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="How it works, and what it must ask you about.",
-    )
-    wake = forms.ChoiceField(label="When it works", choices=WAKES, initial="manual")
-    minutes = forms.IntegerField(
-        label="Minutes between starts", min_value=1, max_value=525_600, required=False
-    )
-    cron = forms.CharField(
-        label="Cron line", max_length=200, required=False, help_text="Such as 0 9 * * 1-5, in UTC."
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from agents.models import Session
+from agents.models import Event, Session
 from asks.lifecycle import AskKind, AskStatus, Style
 from asks.models import Ask, Gate
 from workspace.markdown import assembled
@@ -236,9 +236,25 @@ def _untouched(facts: AskFacts) -> str:
     return str(_render("parts/card_ask.html", ask=facts, state=CardState(), csrf=_CSRF_SLOT))
 
 
-def blocked_card(session: Session, *, csrf: str, refused: str = "", typed: str = "") -> SafeString:
-    """The card of a session that says it is blocked and asked nothing: it has a box for words."""
-    return _render("parts/card_blocked.html", session=session, csrf=csrf, refused=refused, typed=typed)
+def blocked_card(
+    session: Session, *, csrf: str, said: str = "", refused: str = "", typed: str = ""
+) -> SafeString:
+    """The card of a session that says it is blocked and asked nothing: it has a box for words.
+
+    `said` is the HTML of what it last reported (`last_words`).
+    """
+    state = {"said": said, "refused": refused, "typed": typed}
+    return _render("parts/card_blocked.html", session=session, csrf=csrf, **state)
+
+
+def last_words(sessions: Iterable[Session]) -> dict[int, str]:
+    """What each session last reported, as stored HTML by its id; in one query, and none for no session."""
+    ids = [session.pk for session in sessions]
+    if not ids:
+        return {}
+    told = Event.objects.filter(session__in=ids, kind__in=("summary", "report"))
+    newest = told.order_by("session_id", "-seq").distinct("session_id")
+    return dict(newest.values_list("session_id", "html"))
 
 
 def settled_card(ask: Ask, *, mine: bool = False, state: CardState | None = None) -> SafeString:

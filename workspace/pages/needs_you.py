@@ -8,10 +8,11 @@ from datetime import datetime
 from django.core.paginator import Page
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from agents.models import Event, Session
-from asks import queue
+from asks import access, queue
 from asks.models import Ask
 from workspace.pages import cards, parts
 from workspace.pages.requests import PAGE_SIZE, OwnerRequest, page_of, show
@@ -43,6 +44,14 @@ def needs_you(request: OwnerRequest) -> HttpResponse:
     )
 
 
+@require_safe
+def session_pane(request: OwnerRequest, session_id: int) -> HttpResponse:
+    """GET /sessions/<id>/pane: the pane of another card, as the reader moves through the queue."""
+    mine = access.sessions_of(request.user).select_related("agent")
+    found = get_object_or_404(mine, pk=session_id)
+    return render(request, "parts/pane.html", {"pane": Pane(found, recent_events(found))})
+
+
 @dataclass(frozen=True)
 class Pane:
     """The thread of the card at the top, beside the queue on a wide screen."""
@@ -58,7 +67,8 @@ def _pane(asks: Page[Ask], blocked: list[Session]) -> Pane | None:
 
 def recent_events(session: Session, *, limit: int = 20) -> list[Event]:
     """The newest events of a session that say something at a glance, oldest first."""
-    telling = session.events.exclude(kind__in=("output", "usage")).order_by("-seq")
+    telling = session.events.exclude(kind__in=("output", "usage")).select_related("run")
+    telling = telling.order_by("-seq")
     return list(reversed(telling[:limit]))
 
 
@@ -66,7 +76,10 @@ def _cards(asks: Page[Ask], blocked: list[Session], csrf: str) -> list[str]:
     """Asks first, each group by how long it waits; blocked sessions close the first page only."""
     shown = [cards.ask_card(cards.facts_of(ask), csrf=csrf) for ask in asks]
     if asks.number == asks.paginator.num_pages:
-        shown += [cards.blocked_card(session, csrf=csrf) for session in blocked]
+        said = cards.last_words(blocked)
+        shown += [
+            cards.blocked_card(session, csrf=csrf, said=said.get(session.pk, "")) for session in blocked
+        ]
     return [str(card) for card in shown]
 
 

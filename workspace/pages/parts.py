@@ -68,7 +68,9 @@ def _changes(
     if now == have:
         return Changes("", have)
     fresh = [cards.ask_card(cards.facts_of(ask), csrf="") for name, ask in asks.items() if name not in have]
-    fresh += [cards.blocked_card(session, csrf="") for name, session in blocked.items() if name not in have]
+    stuck = [session for name, session in blocked.items() if name not in have]
+    said = cards.last_words(stuck)
+    fresh += [cards.blocked_card(session, csrf="", said=said.get(session.pk, "")) for session in stuck]
     arrived = f'<div id="cards" hx-swap-oob="beforeend">{"".join(fresh)}</div>' if fresh else ""
     return Changes(arrived + _gone(person, have - now) + badge_html(queue.badge(person)), now)
 

@@ -108,7 +108,8 @@ def _not_sent(
         composer = parts.composer_html(found, csrf=csrf, refused=words, typed=typed)
         return show(request, "message", "agents", status=status, session=found, composer=composer)
     if request.POST.get("from") == "card":
-        html: str = cards.blocked_card(found, csrf=csrf, refused=words, typed=typed)
+        said = cards.last_words([found]).get(found.pk, "")
+        html: str = cards.blocked_card(found, csrf=csrf, said=said, refused=words, typed=typed)
     else:
         html = parts.composer_html(found, csrf=csrf, refused=words, typed=typed)
     response = HttpResponse(html, status=status)
