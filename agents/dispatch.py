@@ -1,53 +1,108 @@
-"""Carries one claimed run: runs its turn, writes what happens as it comes, and settles it.
+"""Carries claimed runs: runs each one's turn, writes what happens as it comes, and settles it.
 
-The claim is renewed while the turn runs. Whoever loses it stops at once and writes nothing more;
-a worker that shuts down gives the run back for another to take.
+The claim is renewed while the turn runs. Whoever loses it stops at once and writes nothing more; a
+worker that shuts down gives the run back for another to take.
+
+A worker that cannot reach PostgreSQL lets its turns go on for up to a minute: far more often the
+database restarts than one worker alone is cut off. If another worker takes the run over meanwhile,
+on this machine it ends the turn's command first; what a cut-off worker says is refused by the
+epoch.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
-from typing import Any, ParamSpec, TypeVar
-
-from channels.db import DatabaseSyncToAsync
-from django.db import InterfaceError, OperationalError
+from collections.abc import AsyncIterator
 
 from agents import processes, runtime, settling, starting
+from agents.database import LOST, in_database, in_database_within
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Started, Turn, TurnEvent
 from agents.starting import ClaimLost
 from agents.transcript import Transcript
 
 log = logging.getLogger(__name__)
-P = ParamSpec("P")
-R = TypeVar("R")
 
-#: How long the database may be away before a running turn is given up for lost, in seconds.
-PATIENCE = 60.0
+#: At most so many seconds from one renewal of a claim to the next: how soon a stop is noticed.
+RENEW_EVERY = 2.0
+#: How long a worker that shuts down tries to give a run back, in seconds.
+GIVE_BACK_PATIENCE = 1.5
 
 
 def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
+class Carrier:
+    """Carries up to ``slots`` runs at once. They outlive the queue's own connection to PostgreSQL."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = asyncio.Semaphore(slots)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def carry(self, run_id: int) -> None:
+        """Carry a run to its end. Cancelling this ends the waiting, not the run."""
+        task = asyncio.create_task(self._carry(run_id), name=f"run {run_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.wait({task})
+
+    async def _carry(self, run_id: int) -> None:
+        async with self._slots:
+            try:
+                await carry_run(run_id)
+            except Exception:
+                # The claim lapses and the run is taken up again: by us or by another worker.
+                log.exception("Run %s was dropped.", run_id)
+
+    async def stop(self) -> None:
+        """End every turn under way, its processes included, and give the runs back."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+
 async def carry_run(run_id: int) -> None:
     """Claim a run and carry it to its end. Does nothing when there is nothing to claim."""
-    turn = await in_database(starting.claim, run_id=run_id, worker=worker_name())
+    turn = await _claim(run_id)
     if turn is None:
         return
-    processes.kill_if_same(turn.left_behind)
     try:
+        if turn.left_behind:
+            await asyncio.to_thread(processes.kill_if_same, turn.left_behind)
         await _carry(turn)
     except ClaimLost:
         log.info("Run %s is not ours any more (epoch %s).", turn.run_id, turn.epoch)
     except asyncio.CancelledError:
-        await asyncio.shield(in_database(starting.give_back, turn.fence))
+        await _give_back(turn)
         raise
+
+
+async def _claim(run_id: int) -> Turn | None:
+    """Claim; a worker that is told to stop meanwhile gives back what it may have got."""
+    attempts = itertools.count()
+
+    def claim() -> Turn | None:
+        return starting.claim(run_id=run_id, worker=worker_name(), again=next(attempts) > 0)
+
+    claiming = asyncio.ensure_future(in_database(claim))
+    try:
+        return await asyncio.shield(claiming)
+    except asyncio.CancelledError:
+        if turn := await claiming:
+            await _give_back(turn)
+        raise
+
+
+async def _give_back(turn: Turn) -> None:
+    with contextlib.suppress(*LOST):
+        await in_database_within(GIVE_BACK_PATIENCE, starting.give_back, turn.fence)
 
 
 async def _carry(turn: Turn) -> None:
@@ -56,34 +111,36 @@ async def _carry(turn: Turn) -> None:
     try:
         await asyncio.wait({body, keeper}, return_when=asyncio.FIRST_COMPLETED)
         if not body.done():
+            keeper.result()
             raise ClaimLost
         await _settle(turn, body.result())
     finally:
-        for task in (body, keeper):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await task
+        body.cancel()
+        keeper.cancel()
+        await asyncio.gather(body, keeper, return_exceptions=True)
 
 
 async def _take_turn(turn: Turn) -> Ended:
     """Run the turn, writing what it says; whatever breaks becomes a failed turn, in words."""
-    transcript = Transcript(turn, write=in_database)
     try:
-        async with contextlib.aclosing(_events_of(turn)) as happening:
-            async for event in happening:
-                if isinstance(event, Ended):
-                    return event
-                if isinstance(event, Started):
-                    await in_database(starting.renew, turn.fence, process=event.process)
-                else:
-                    await transcript.add(event)
-    except (ClaimLost, asyncio.CancelledError):
+        async with Transcript(turn, write=in_database) as transcript:
+            return await _listen(turn, transcript)
+    except ClaimLost:
         raise
     except Exception as error:
         log.exception("The turn of run %s broke.", turn.run_id)
         return _broken(f"The runtime broke: {type(error).__name__}: {error}")
-    finally:
-        await transcript.close()
+
+
+async def _listen(turn: Turn, transcript: Transcript) -> Ended:
+    async with contextlib.aclosing(_events_of(turn)) as happening:
+        async for event in happening:
+            if isinstance(event, Ended):
+                return event
+            if not isinstance(event, Started):
+                await transcript.add(event)
+            elif not await in_database(starting.renew, turn.fence, process=event.process):
+                raise ClaimLost
     return _broken("The turn ended without an outcome.")
 
 
@@ -104,7 +161,7 @@ def _broken(error: str) -> Ended:
 
 async def _keep_claim(turn: Turn) -> None:
     """Renew the claim until it is lost. Returns when it is."""
-    every = starting.lease().total_seconds() / 3
+    every = min(starting.lease().total_seconds() / 3, RENEW_EVERY)
     while True:
         await asyncio.sleep(every)
         if not await in_database(starting.renew, turn.fence):
@@ -112,25 +169,14 @@ async def _keep_claim(turn: Turn) -> None:
 
 
 async def _settle(turn: Turn, ended: Ended) -> None:
-    if not await in_database(settling.settle, turn.fence, ended):
+    """Settle the turn. One whose end cannot be stored has failed: it must not start over for ever."""
+    try:
+        settled = await in_database(settling.settle, turn.fence, ended)
+    except LOST:
+        raise
+    except Exception as error:
+        log.exception("What run %s ended with could not be stored.", turn.run_id)
+        why = f"What the turn ended with could not be stored: {type(error).__name__}: {error}"
+        settled = await in_database(settling.settle, turn.fence, _broken(why))
+    if not settled:
         raise ClaimLost
-
-
-async def in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Do database work in a thread, trying again while PostgreSQL is away for a moment.
-
-    Everything done through here is fenced by the claim's epoch, so that doing it twice is harmless.
-    """
-    loop = asyncio.get_running_loop()
-    give_up = loop.time() + PATIENCE
-    pause = 0.1
-    in_thread: Any = DatabaseSyncToAsync(work, thread_sensitive=False)
-    while True:
-        try:
-            result: R = await in_thread(*args, **kwargs)
-            return result
-        except (OperationalError, InterfaceError):
-            if loop.time() + pause > give_up:
-                raise
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 5.0)

@@ -6,7 +6,7 @@ transaction inside a worker, so a job would survive its transaction's rollback.
 
 from __future__ import annotations
 
-from procrastinate import tasks
+from procrastinate import JobContext, tasks
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.manager import JobManager
@@ -15,12 +15,13 @@ QUEUE = "runs"
 DISPATCH = "agents.dispatch"
 
 
-@app.task(name=DISPATCH, queue=QUEUE)
-async def dispatch(run_id: int) -> None:
-    """Look at one run: carry it if it is there to be claimed. Doubled and late jobs do nothing."""
-    from agents.dispatch import carry_run
+@app.task(name=DISPATCH, queue=QUEUE, pass_context=True)
+async def dispatch(context: JobContext, run_id: int) -> None:
+    """Look at one run: carry it if it is there to be claimed. Doubled and late jobs do nothing.
 
-    await carry_run(run_id)
+    The worker brings the Carrier along as ``additional_context["carrier"]``.
+    """
+    await context.additional_context["carrier"].carry(run_id)
 
 
 def enqueue(run_id: int) -> None:

@@ -1,6 +1,7 @@
 """Writes what happens in a turn to the session's events, a few times a second at most.
 
-The first words are written at once, so that a watcher sees life; what follows is gathered.
+The first words are written at once, so that a watcher sees life; what follows is gathered while the
+last write is under way and for a moment after it. A reader that outruns the database is held up.
 """
 
 from __future__ import annotations
@@ -9,22 +10,30 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from agents import starting
 from agents.events import NewEvent
 from agents.runtime import Ignored, Noticed, Reported, Said, Step, Turn, TurnEvent, Usage
 from agents.starting import ClaimLost
 
-#: Seconds between two writes, and how much text makes one come sooner.
+#: Seconds from one write to the next, and how much (characters, events) makes one come sooner.
 EVERY = 0.1
 ENOUGH = 16_000
+MANY = 50
+#: Seconds that the last words of a cancelled turn get.
+LAST_WORDS = 1.0
 
 Writer = Callable[..., Awaitable[Any]]
 
 
 class Transcript:
-    """The events of one turn. Raises ClaimLost from ``add`` once the claim is lost."""
+    """The events of one turn; an async context manager that ends with everything written.
+
+    Raises ClaimLost once the claim is lost, and whatever ``write`` raised. When the block is left
+    because the turn is cancelled, what is not written yet is given a second, then dropped.
+    """
 
     def __init__(self, turn: Turn, *, write: Writer) -> None:
         self._turn = turn
@@ -34,52 +43,84 @@ class Transcript:
         self._words: list[str] = []
         self._size = 0
         self._count = 0
-        self._timer: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()
-        self._lost = False
+        self._closing = False
+        self._news = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._room = asyncio.Event()
+        self._writer: asyncio.Task[None]
+
+    async def __aenter__(self) -> Self:
+        self._writer = asyncio.create_task(self._keep_writing())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True
+        self._news.set()
+        self._hurry.set()
+        if isinstance(error, ClaimLost) or (kind and not issubclass(kind, Exception)):
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(self._writer, LAST_WORDS)
+        else:
+            await self._writer
 
     async def add(self, event: TurnEvent) -> None:
+        """Have an event written soon. Waits only when much is waiting already."""
         if isinstance(event, Said):
             self._words.append(event.text)
-            self._size += len(event.text)
         else:
             self._gather()
             self._waiting.append(self._as_event(event))
-        if self._size >= ENOUGH:
-            await self.flush()
-        elif self._timer is None or self._timer.done():
-            await self.flush()
-            self._timer = asyncio.create_task(self._flush_later())
+        self._size += len(event.text) if isinstance(event, Said | Reported | Noticed) else 1
+        self._news.set()
+        if self._is_much() and not self._writer.done():
+            self._hurry.set()
+            self._room.clear()
+            await self._room.wait()
+        if self._writer.done():
+            await self._writer
 
-    async def _flush_later(self) -> None:
-        await asyncio.sleep(EVERY)
-        await self.flush()
+    async def _keep_writing(self) -> None:
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                await self._write_what_waits()
+                if self._closing and not self._news.is_set():
+                    return
+                await self._pause()
+        finally:
+            self._room.set()
 
-    async def flush(self) -> None:
-        async with self._writing:
-            self._gather()
-            if self._waiting and not self._lost:
-                batch, self._waiting = self._waiting, []
-                self._lost = not await self._write(starting.append, self._turn.fence, batch)
-        if self._lost:
+    async def _write_what_waits(self) -> None:
+        self._gather()
+        batch, self._waiting, self._size = self._waiting, [], 0
+        if batch and not await self._write(starting.append, self._turn.fence, batch):
             raise ClaimLost
+        self._room.set()
 
-    async def close(self) -> None:
-        """Write what is left, unless the claim is lost or the turn is being cancelled."""
-        if self._timer is not None:
-            self._timer.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await self._timer
-        if not self._lost:
-            await self.flush()
+    async def _pause(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), EVERY)
+        if not self._closing:
+            self._hurry.clear()
+
+    def _is_much(self) -> bool:
+        return self._size >= ENOUGH or len(self._waiting) >= MANY
 
     def _gather(self) -> None:
+        """The words so far become one event."""
         if self._words:
-            self._count += 1
-            text = "".join(self._words)
-            key = f"out:{self._turn.epoch}:{self._count}"
-            self._waiting.append(NewEvent("output", self._actor, text, once_key=key))
-            self._words, self._size = [], 0
+            self._waiting.append(self._numbered("output", self._actor, "".join(self._words)))
+            self._words = []
+
+    def _numbered(
+        self, kind: str, actor: str, text: str = "", data: dict[str, Any] | None = None
+    ) -> NewEvent:
+        """An event that lands every time it happens, yet once when its write is tried again."""
+        self._count += 1
+        return NewEvent(kind, actor, text, data or {}, f"{self._turn.epoch}:{self._count}")
 
     def _as_event(self, event: TurnEvent) -> NewEvent:
         match event:
@@ -95,12 +136,11 @@ class Transcript:
                 key = _once("step", f"{self._turn.epoch}:{call_id}:{status}:{title}:{detail}")
                 return NewEvent("step", self._actor, title, facts, once_key=key)
             case Usage(data):
-                return NewEvent("usage", "system", "", data)
+                return self._numbered("usage", "system", data=data)
             case _:
                 raise TypeError(f"{type(event).__name__} is not written to a transcript.")
 
 
 def _once(kind: str, text: str) -> str:
-    return sha256(f"{kind}\0{text}".encode()).hexdigest()
-
-
+    """A key by which a marker lands once per run, however often its text is read."""
+    return sha256(f"{kind}\0{text}".encode(errors="replace")).hexdigest()

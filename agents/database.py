@@ -1,0 +1,84 @@
+"""Database work from the event loop, in threads, that outlives a PostgreSQL that is away for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from channels.db import DatabaseSyncToAsync
+from django.db import InterfaceError, OperationalError, connections
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: What Django raises when PostgreSQL is away, restarts, or found a deadlock: worth another try.
+LOST = (OperationalError, InterfaceError)
+#: How long the database may be away before work is given up, in seconds.
+PATIENCE = 60.0
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 1.0
+
+
+async def in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Do database work in a thread; done again for up to a minute while PostgreSQL is away.
+
+    Only for work that may be done twice: a commit may have gone through although its answer was lost.
+    """
+    return await in_database_within(PATIENCE, work, *args, **kwargs)
+
+
+async def in_database_within(
+    patience: float, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """The same with a patience of so many seconds."""
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + patience
+    while True:
+        pool = pool_in_use()
+        try:
+            return await once_in_database(work, *args, **kwargs)
+        except LOST:
+            if loop.time() > give_up:
+                raise
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(until_it_answers(pool), give_up - loop.time())
+
+
+async def once_in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Do database work in a thread, once. Its connection goes back to the pool at the end."""
+    in_thread: Any = DatabaseSyncToAsync(work, thread_sensitive=False)
+    result: R = await in_thread(*args, **kwargs)
+    return result
+
+
+async def until_it_answers(lost: object) -> None:
+    """Wait until the database answers, then throw away the pool whose connections were lost.
+
+    A pool looks for a database that was away at ever longer intervals, and would keep us waiting
+    long after it is back.
+    """
+    pause = FIRST_PAUSE
+    await asyncio.sleep(pause)
+    while not await asyncio.to_thread(answers):
+        pause = min(pause * 2, LONGEST_PAUSE)
+        await asyncio.sleep(pause)
+    if lost is not None and pool_in_use() is lost:
+        await asyncio.to_thread(connections["default"].close_pool)  # type: ignore[attr-defined]
+
+
+def answers() -> bool:
+    """Whether PostgreSQL takes a new connection now."""
+    wrapper = connections["default"]
+    try:
+        wrapper.Database.connect(**wrapper.get_connection_params()).close()
+    except wrapper.Database.Error:
+        return False
+    return True
+
+
+def pool_in_use() -> object:
+    """The pool there is now; None before the first connection."""
+    pools: dict[str, object] = connections["default"]._connection_pools  # type: ignore[attr-defined]
+    return pools.get("default")

@@ -1,0 +1,19 @@
+"""Whether the dispatch service is there."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models.functions import Now
+from procrastinate.contrib.django.models import ProcrastinateWorker
+
+
+def worker_alive() -> bool:
+    """Whether any worker, on whatever machine, has shown a sign of life lately."""
+    return ProcrastinateWorker.objects.filter(last_heartbeat__gt=Now() - silence()).exists()
+
+
+def silence() -> timedelta:
+    """How long a worker may be silent before it counts as dead."""
+    return timedelta(seconds=settings.PROCRASTINATE_WORKER_DEFAULTS["stalled_worker_timeout"])

@@ -1,0 +1,31 @@
+"""`manage.py worker`: carries the agents' runs. Any number of them, on any number of machines."""
+
+import asyncio
+import logging
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from workspace.working import work
+
+
+class Command(BaseCommand):
+    """Work in the foreground until SIGTERM or Ctrl-C."""
+
+    help = "Carry the agents' runs."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--concurrency", type=int, default=8, help="runs at the same time")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["concurrency"] < 1:
+            raise CommandError("--concurrency must be at least 1.")
+        # What these say about a lost connection, we say in one line.
+        for name in ("procrastinate", "psycopg.pool"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        asyncio.run(work(options["concurrency"], self._say))
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
