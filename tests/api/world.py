@@ -37,7 +37,7 @@ class Still:
     """A runtime whose turns the tests end themselves."""
 
     key = "still"
-    settings_model = NoSettings
+    settings_model: type[BaseModel] = NoSettings
 
     async def take_turn(self, turn: Turn) -> AsyncIterator[TurnEvent]:  # noqa: ARG002
         yield Ended(outcome=Outcome.NO_WORK)
@@ -82,11 +82,14 @@ def home(agent: Agent) -> Session:
     return Session.objects.select_related("agent").get(agent=agent, is_home=True)
 
 
+EU_OR_US = (OptionDraft("eu", "EU ledger"), OptionDraft("us", "US ledger", style=Style.DANGER))
+
+
 def question(prompt: str = "Which ledger?", **fields: Any) -> AskDraft:
     return AskDraft(
         request_key=f"q{next(_numbers)}",
         prompt=prompt,
-        options=(OptionDraft("eu", "EU ledger"), OptionDraft("us", "US ledger", style=Style.DANGER)),
+        options=EU_OR_US,
         **fields,
     )
 
@@ -111,13 +114,11 @@ def approval(
     )
 
 
-def turn(
-    agent: Agent, *drafts: AskDraft, outcome: Outcome = Outcome.BLOCKED, session: Session | None = None
-) -> None:
-    """One whole turn of an agent's session, ended by hand."""
+def turn(agent: Agent, *drafts: AskDraft, outcome: Outcome = Outcome.BLOCKED) -> None:
+    """One whole turn of an agent's home session, ended by hand."""
     owner = agent.owners.order_by("pk").first()
     assert owner is not None
-    run = steering.start(session_id=(session or home(agent)).pk, by=owner)
+    run = steering.start(session_id=home(agent).pk, by=owner)
     assert run is not None
     claimed = starting.claim(run_id=run.pk, worker="test")
     assert claimed is not None
@@ -149,6 +150,4 @@ def made_key(
     agent: Agent | None = None,
     scopes: tuple[str, ...] = ("run:read", "ask:answer"),
 ) -> tuple[ApiKey, str]:
-    return keys.create_key(
-        name=f"key-{next(_numbers)}", scopes=scopes, agent=agent, person=person
-    )
+    return keys.create_key(name=f"key-{next(_numbers)}", scopes=scopes, agent=agent, person=person)

@@ -69,15 +69,12 @@ class ApiKey(models.Model):
                 name="a_key_belongs_to_someone",
             ),
             models.CheckConstraint(
-                condition=Q(scopes__contained_by=[scope.value for scope in Scope])
-                & ~Q(scopes=[]),
+                condition=Q(scopes__contained_by=[scope.value for scope in Scope]) & ~Q(scopes=[]),
                 name="scopes_are_known",
             ),
         ]
         triggers = [
-            pgtrigger.ReadOnly(
-                name="keys_never_change", exclude=["last_used_at", "revoked_at"]
-            ),
+            pgtrigger.ReadOnly(name="keys_never_change", exclude=["last_used_at", "revoked_at"]),
             pgtrigger.Protect(name="keys_are_kept", operation=pgtrigger.Delete),
             pgtrigger.Protect(
                 name="revoked_is_for_good",

@@ -102,9 +102,7 @@ class Delivery(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["next_try"], condition=Q(state="queued"), name="deliveries_due"
-            ),
+            models.Index(fields=["next_try"], condition=Q(state="queued"), name="deliveries_due"),
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Which addresses a webhook may go to: public ones only, and the one that was checked is the one used.
+"""Which addresses a webhook may go to: public ones only, and the one that was checked is used.
 
 A name is looked up once per attempt and the connection goes to the address found, so that a name
 cannot point elsewhere between the check and the connection.
@@ -17,7 +17,8 @@ from workspace.notify.undelivered import Undelivered
 
 #: Ranges that carry a private IPv4 address in a public-looking IPv6 one: NAT64, 6to4, Teredo.
 _WRAPPED = tuple(
-    ipaddress.ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+    ipaddress.ip_network(net)
+    for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 )
 
 

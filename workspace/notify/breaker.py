@@ -59,7 +59,7 @@ def fails(endpoint_id: int, error: str) -> None:
 def pause_after(failures: int) -> timedelta:
     """How long the breaker stays open: a minute, doubling to an hour."""
     doublings = min(failures - OPENS_AFTER, 10)
-    return min(FIRST_PAUSE * 2**doublings, LONGEST_PAUSE)
+    return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
 def switch_off(endpoint_id: int, why: str) -> None:

@@ -44,7 +44,7 @@ class Sink(Enum):
 
 @dataclass(frozen=True)
 class Parcel:
-    """A claimed delivery: what to say and where. ``at`` is ISO 8601, ``attempt`` fences the result."""
+    """A claimed delivery: what to say and where. ``at`` is ISO 8601; ``attempt`` fences results."""
 
     delivery_id: int
     attempt: int
@@ -100,9 +100,7 @@ def _endpoints_by_agent(agent_ids: Iterable[int]) -> dict[int, list[WebhookEndpo
     return found
 
 
-def _sinks(
-    item: OutboxItem, endpoints: list[WebhookEndpoint]
-) -> Iterable[WebhookEndpoint | None]:
+def _sinks(item: OutboxItem, endpoints: list[WebhookEndpoint]) -> Iterable[WebhookEndpoint | None]:
     hook_kinds = settings.NEEDS_YOU_EVENT_HOOK_KINDS
     if settings.NEEDS_YOU_EVENT_HOOK and (not hook_kinds or item.kind in hook_kinds):
         yield None
@@ -165,9 +163,7 @@ def still_wanted(parcel: Parcel) -> bool:
 @transaction.atomic
 def delivered(parcel: Parcel) -> None:
     """The sink took it. Said again or too late, it changes nothing."""
-    held = _held(parcel).update(
-        state=DeliveryState.DELIVERED, delivered_at=Now(), last_error=""
-    )
+    held = _held(parcel).update(state=DeliveryState.DELIVERED, delivered_at=Now(), last_error="")
     if held and parcel.endpoint_id is not None:
         breaker.works(parcel.endpoint_id)
 

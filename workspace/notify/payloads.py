@@ -7,6 +7,7 @@ binding that an answer must echo. What else the agent showed, and whole conversa
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from agents.models import Event, Session
@@ -19,6 +20,8 @@ MAX_LABEL = 300
 MAX_PARAMS_BYTES = 8 * 1024
 
 Payload = dict[str, Any]
+#: How ``asks.raising`` names what it asks once more.
+_AGAIN = re.compile(r"~\d+\Z")
 
 
 def of_session(session: Session, event: Event) -> Payload:
@@ -32,7 +35,7 @@ def of_session(session: Session, event: Event) -> Payload:
 
 
 def of_ask(session: Session, event: Event, ask: Ask) -> Payload:
-    """{"agent", "session", "seq", "ask", "verdict"?, "reason"?, "cut"} of what happened to an ask."""
+    """{"agent", "session", "seq", "ask", "verdict"?, "reason"?, "cut"} of one ask's."""
     cut = _Cut()
     payload = {**_where(session, event), "ask": _ask(ask, cut)}
     verdict = getattr(ask, "verdict", None)
@@ -70,19 +73,13 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
         "binding": binding.of_gate(gate).as_echo() if gate else None,
         "expires_at": ask.expires_at.isoformat() if ask.expires_at else None,
         "replaced_by": ask.superseded_by_id,
-        "replaces": _replaces(ask),
+        # A fresh ask in place of an older one, which names it in an ask.superseded of its own.
+        "again": _AGAIN.search(ask.request_key) is not None,
     }
 
 
-def _replaces(ask: Ask) -> int | None:
-    """The ask this one was asked again for: known by its key, which only a re-ask ends with ~n."""
-    if "~" not in ask.request_key:
-        return None
-    return Ask.objects.filter(superseded_by=ask).values_list("pk", flat=True).first()
-
-
 def _action(gate: Gate, cut: _Cut) -> Payload:
-    params = gate.params
+    params = binding.restored(gate.params)
     if len(json.dumps(params)) > MAX_PARAMS_BYTES:
         cut.names.append("action.params")
         params = None

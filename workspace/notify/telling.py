@@ -1,4 +1,4 @@
-"""Writes the outbox, in the transaction in which something happened: both are there or neither is."""
+"""Writes the outbox in the transaction in which something happened: both or neither."""
 
 from __future__ import annotations
 
@@ -34,14 +34,7 @@ def _items(session: Session, event: Event) -> Iterator[OutboxItem]:
     kind = _OF_ASKS.get(event.kind)
     if kind is None or (ask := _ask(event.data.get("ask_id"))) is None:
         return
-    yield _of_ask(session, event, kind, ask)
-    if ask.superseded_by_id is not None and (fresh := _ask(ask.superseded_by_id)):
-        yield _of_ask(session, event, OutboxKind.ASK_OPENED, fresh)
-
-
-def _of_ask(session: Session, event: Event, kind: OutboxKind, ask: Ask) -> OutboxItem:
-    payload = payloads.of_ask(session, event, ask)
-    return _item(session, event, kind, f"ask:{ask.pk}", payload)
+    yield _item(session, event, kind, f"ask:{ask.pk}", payloads.of_ask(session, event, ask))
 
 
 def _item(

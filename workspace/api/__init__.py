@@ -1,0 +1,1 @@
+"""The native REST API: asks to read and answer, sessions to follow. For programs with a key."""

@@ -1,0 +1,126 @@
+"""Asks over the API: read, answer, withdraw. Deciding is the same verb as on the page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from asks import answering, refusals, withdrawing
+from asks.models import Ask
+from asks.refusals import Answer, Refused
+from workspace import keys
+from workspace.api import attempts, shapes, views
+from workspace.api.door import Call
+from workspace.api.problems import ApiProblem, FieldError, not_found, of_refused
+from workspace.models import ApiKey
+
+
+def list_asks(call: Call) -> shapes.Asks:
+    """The asks a key reaches, longest wait first."""
+    query: shapes.AskQuery = call.query
+    asks = _filtered(asks_of(call.key), query).order_by("opened_at", "pk")
+    if query.after is not None:
+        opened_at, pk = _place(query.after)
+        asks = asks.filter(Q(opened_at__gt=opened_at) | Q(opened_at=opened_at, pk__gt=pk))
+    rows = list(views.with_all(asks)[: query.limit + 1])
+    page = rows[: query.limit]
+    more = _cursor(page[-1]) if len(rows) > query.limit else None
+    return shapes.Asks(asks=[views.ask(row) for row in page], next=more)
+
+
+def get_ask(call: Call) -> shapes.Ask:
+    return views.ask(_ask(call))
+
+
+def answer_ask(call: Call) -> shapes.Answered:
+    """Answer as the key's person; a refusal is recorded and raised."""
+    body: shapes.AnswerBody = call.body
+    echo = body.binding.model_dump(exclude_none=True) if body.binding else None
+    person = _person(call.key)
+    attempt = Answer(by=person, option=body.option, text=body.text, echo=echo, via="api")
+    _check_reach(call, attempt)
+    done = answering.answer(
+        ask_id=call.ids["ask_id"],
+        by=person,
+        option=body.option,
+        text=body.text,
+        echo=echo,
+        via="api",
+    )
+    if isinstance(done, Refused):
+        raise of_refused(done)
+    return shapes.Answered(ask=views.ask(_ask(call)), repeated=done.repeated)
+
+
+def cancel_ask(call: Call) -> shapes.Withdrawn:
+    """Withdraw as the key's person. It approves nothing."""
+    body: shapes.CancelBody = call.body
+    person = _person(call.key)
+    _check_reach(call, Answer(by=person, text=body.reason, via="api"))
+    done = withdrawing.withdraw(ask_id=call.ids["ask_id"], by=person, reason=body.reason, via="api")
+    if isinstance(done, Refused):
+        raise of_refused(done)
+    return shapes.Withdrawn(ask=views.ask(_ask(call)))
+
+
+def asks_of(key: ApiKey) -> QuerySet[Ask]:
+    return Ask.objects.filter(agent__in=keys.agents_of(key))
+
+
+def _filtered(asks: QuerySet[Ask], query: shapes.AskQuery) -> QuerySet[Ask]:
+    wanted = {
+        "status": None if query.status == "all" else query.status,
+        "kind": query.kind,
+        "agent__slug": query.agent,
+        "session_id": query.session,
+    }
+    return asks.filter(**{name: value for name, value in wanted.items() if value is not None})
+
+
+def _ask(call: Call) -> Ask:
+    row = views.with_all(asks_of(call.key)).filter(pk=call.ids["ask_id"]).first()
+    if row is None:
+        raise not_found("There is no such question.")
+    return row
+
+
+def _check_reach(call: Call, attempt: Answer) -> None:
+    """A key tied to an agent reaches no other, even where its person does. That is recorded too."""
+    ask_id = call.ids["ask_id"]
+    if call.key.agent_id is None or asks_of(call.key).filter(pk=ask_id).exists():
+        return
+    refused = refusals.not_found()
+    ask = Ask.objects.filter(pk=ask_id).first()
+    with transaction.atomic():
+        refusals.record(refused, attempt, ask=ask, ask_ref=ask_id)
+    raise of_refused(refused)
+
+
+def _person(key: ApiKey) -> User:
+    """The scope ask:answer is a person's only: the database sees to it."""
+    if key.person is None:
+        raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER)
+    return key.person
+
+
+def _cursor(row: Ask) -> str:
+    place = f"{row.opened_at.isoformat()} {row.pk}"
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def _place(cursor: str) -> tuple[datetime, int]:
+    try:
+        place = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+        moment, _, pk = place.partition(" ")
+        opened_at = datetime.fromisoformat(moment)
+        if opened_at.tzinfo is None or not 0 < int(pk) < 2**63:
+            raise ValueError(cursor)
+    except (ValueError, binascii.Error) as error:
+        wrong = FieldError(field="after", where="query", detail="This is no cursor of a page here.")
+        raise ApiProblem(422, "shape", "Something is wrong with: after.", errors=[wrong]) from error
+    return opened_at, int(pk)

@@ -1,0 +1,38 @@
+"""The record of a key that tried to answer and may not."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from asks import ledger
+from asks.lifecycle import Reason
+from asks.models import Ask, Refusal
+from workspace.models import ApiKey
+
+AGENTS_NEVER = (
+    "This key belongs to an agent, and agents never answer. "
+    "The attempt was recorded; nothing was approved."
+)
+
+
+@transaction.atomic
+def record(key: ApiKey, ask_id: int, why: str) -> None:
+    """Keep the attempt like any refusal; an agent's as the attempted self-approval that it is."""
+    ask = Ask.objects.filter(pk=ask_id).first()
+    detail = f"{AGENTS_NEVER} Attempted self-approval." if key.is_an_agents else why
+    refusal = Refusal.objects.create(
+        ask=ask,
+        ask_ref=str(ask_id)[:64],
+        by=key.person,
+        reason=Reason.NOT_ALLOWED,
+        detail=f"Key “{key.name}”: {detail}"[:1000],
+        via="api",
+    )
+    ledger.refusal(refusal, actor=actor_of(key))
+
+
+def actor_of(key: ApiKey) -> str:
+    """Who a key acts as, in the words of the event log."""
+    if key.person is not None:
+        return f"human:{key.person.get_username()}"
+    return f"agent:{key.agent.slug}" if key.agent else "unknown"

@@ -1,0 +1,194 @@
+"""The one door of the API: method, media types, key, query and body, in this order, before work.
+
+A browser's session opens nothing here: only a key in the Authorization header does, so that no page
+a person is lured to can act for them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from django.http.request import UnreadablePostError
+from pydantic import BaseModel, ValidationError
+
+from workspace import keys
+from workspace.api import attempts
+from workspace.api.problems import ApiProblem, of_key, of_shape
+from workspace.api.shapes import NoQuery
+from workspace.keys import KeyRefused
+from workspace.models import ApiKey
+
+MAX_BODY = 256 * 1024
+_ACCEPTED = {"application/json", "application/problem+json", "application/*", "*/*"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that was let in. ``query`` and ``body`` are of the operation's own shapes."""
+
+    key: ApiKey
+    ids: dict[str, int]
+    query: Any
+    body: Any
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing a program can do: what it takes, what it gives, with what statuses it refuses."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    scopes: tuple[str, ...]
+    handler: Callable[[Call], BaseModel]
+    answer: type[BaseModel]
+    query: type[BaseModel] = NoQuery
+    body: type[BaseModel] | None = None
+    refusals: tuple[int, ...] = field(default=())
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """Every status it can answer with."""
+        always = {200, 401, 403, 406, 422}
+        with_body = {400, 413, 415} if self.body else set()
+        return tuple(sorted(always | with_body | set(self.refusals)))
+
+
+def serve(
+    request: HttpRequest, operations: Sequence[Operation], ids: dict[str, int]
+) -> HttpResponse:
+    """Answer a request to a path that has these operations."""
+    try:
+        response = _answer(request, operations, ids)
+    except ApiProblem as problem:
+        response = problem.as_response()
+    except KeyRefused as refused:
+        response = of_key(refused).as_response()
+    response.headers.setdefault("Cache-Control", "no-store")
+    response.headers["Vary"] = "Accept, Authorization"
+    return response
+
+
+def _answer(
+    request: HttpRequest, operations: Sequence[Operation], ids: dict[str, int]
+) -> HttpResponse:
+    operation = _operation(request, operations)
+    check_accept(request)
+    key = _key(request, operation, ids)
+    query = _query(request, operation)
+    body = _body(request, operation.body) if operation.body else None
+    return as_json(operation.handler(Call(key, ids, query, body)))
+
+
+def as_json(said: BaseModel) -> HttpResponse:
+    """The response, with numbers as the database holds them."""
+    text = json.dumps(said.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
+    return HttpResponse(text, content_type="application/json")
+
+
+def _operation(request: HttpRequest, operations: Sequence[Operation]) -> Operation:
+    method = "GET" if request.method == "HEAD" else request.method
+    for operation in operations:
+        if operation.method == method:
+            return operation
+    methods = [operation.method for operation in operations]
+    raise not_allowed([*methods, "HEAD"] if "GET" in methods else methods)
+
+
+def not_allowed(methods: Sequence[str]) -> ApiProblem:
+    allowed = ", ".join(methods)
+    return ApiProblem(405, "method", f"This takes {allowed}.", headers={"Allow": allowed})
+
+
+def check_accept(request: HttpRequest) -> None:
+    """Raise unless the caller takes JSON."""
+    wanted = request.headers.get("Accept") or "*/*"
+    ranges = [part.partition(";") for part in wanted.split(",")]
+    taken = {name.strip().lower() for name, _, params in ranges if not _is_refused(params)}
+    if not taken & _ACCEPTED:
+        raise ApiProblem(406, "not_acceptable", "This answers with application/json only.")
+
+
+def _is_refused(params: str) -> bool:
+    """Whether a media range carries q=0."""
+    found = [part.strip().lower() for part in params.split(";")]
+    return any(part.startswith("q=") and part[2:].strip("0.") == "" for part in found)
+
+
+def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> ApiKey:
+    try:
+        return keys.require(request, *operation.scopes)
+    except KeyRefused as refused:
+        if refused.key is not None and "ask:answer" in operation.scopes:
+            attempts.record(refused.key, ids["ask_id"], refused.detail)
+            if refused.key.is_an_agents:
+                raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER) from refused
+        raise
+
+
+def _query(request: HttpRequest, operation: Operation) -> BaseModel:
+    lists = request.GET.lists()
+    given = {name: values[0] if len(values) == 1 else values for name, values in lists}
+    try:
+        return operation.query.model_validate(given)
+    except ValidationError as error:
+        raise of_shape(error, "query") from error
+
+
+def _body(request: HttpRequest, shape: type[BaseModel]) -> BaseModel:
+    raw = _raw_body(request)
+    if raw:
+        _check_media_type(request)
+    try:
+        return shape.model_validate(_parsed(raw) if raw else {})
+    except ValidationError as error:
+        raise of_shape(error, "body") from error
+
+
+def _raw_body(request: HttpRequest) -> bytes:
+    too_large = ApiProblem(413, "too_large", f"A request takes {MAX_BODY} bytes at the most.")
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length[:20]) > MAX_BODY:
+        raise too_large
+    try:
+        raw = request.body
+    except RequestDataTooBig as error:
+        raise too_large from error
+    except UnreadablePostError as error:
+        raise ApiProblem(400, "malformed", "The request ended too early.") from error
+    if len(raw) > MAX_BODY:
+        raise too_large
+    return raw
+
+
+def _check_media_type(request: HttpRequest) -> None:
+    charset = request.content_params.get("charset", "utf-8") if request.content_params else "utf-8"
+    plain = request.headers.get("Content-Encoding", "identity").lower() == "identity"
+    if request.content_type != "application/json" or charset.lower() != "utf-8" or not plain:
+        raise ApiProblem(415, "media_type", "Send application/json in UTF-8, not compressed.")
+
+
+def _parsed(raw: bytes) -> object:
+    """The JSON of a body. A name twice in one object is refused: which one counts is a guess."""
+    try:
+        return json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ApiProblem(400, "malformed", f"The body is not JSON: {why[:200]}.") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name appears twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")

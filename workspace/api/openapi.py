@@ -1,0 +1,108 @@
+"""The OpenAPI 3.1 document, made from the operations and their shapes."""
+
+from __future__ import annotations
+
+import functools
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from workspace.api import problems, shapes
+from workspace.api.door import MAX_BODY, Operation
+from workspace.api.operations import OPERATIONS
+
+REFS = "#/components/schemas/{model}"
+Json = dict[str, Any]
+
+
+@functools.cache
+def document() -> Json:
+    """The whole document. Made once: nothing in it depends on who asks."""
+    paths: dict[str, Json] = {}
+    for operation in OPERATIONS:
+        path = f"/api/{operation.path}"
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Needs You",
+            "version": "1",
+            "description": (
+                "Asks that wait for a person, and the sessions behind them. Refusals are "
+                "application/problem+json; `reason` is stable. Who calls is known from the key."
+            ),
+        },
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A key made with `manage.py key create`.",
+                }
+            },
+            "schemas": _schemas(),
+        },
+    }
+
+
+def _operation(operation: Operation) -> Json:
+    described: Json = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "description": f"Needs the scope {' or '.join(operation.scopes)}.",
+        "parameters": [*_path_parameters(operation), *_query_parameters(operation)],
+        "responses": {str(status): _response(operation, status) for status in operation.statuses},
+    }
+    if operation.body is not None:
+        described["requestBody"] = {
+            "description": f"At most {MAX_BODY} bytes. No body counts as {{}}.",
+            "content": {"application/json": {"schema": _ref(operation.body)}},
+        }
+    return described
+
+
+def _path_parameters(operation: Operation) -> list[Json]:
+    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+    whole = {"type": "integer", "minimum": 0}
+    return [{"name": name, "in": "path", "required": True, "schema": whole} for name in names]
+
+
+def _query_parameters(operation: Operation) -> list[Json]:
+    schema = operation.query.model_json_schema(ref_template=REFS)
+    return [
+        {"name": name, "in": "query", "required": False, "schema": inner}
+        for name, inner in schema.get("properties", {}).items()
+    ]
+
+
+def _response(operation: Operation, status: int) -> Json:
+    shape: type[BaseModel] = operation.answer if status == 200 else problems.Problem
+    media = "application/json" if status == 200 else problems.MEDIA_TYPE
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {media: {"schema": _ref(shape)}},
+    }
+
+
+def _ref(shape: type[BaseModel]) -> Json:
+    return {"$ref": REFS.format(model=shape.__name__)}
+
+
+def _schemas() -> Json:
+    """Every shape by its name: what comes in as it is taken, what goes out as it is given."""
+    coming: list[type[BaseModel]] = [op.body for op in OPERATIONS if op.body is not None]
+    coming += [op.query for op in OPERATIONS]
+    going: list[type[BaseModel]] = [op.answer for op in OPERATIONS]
+    schemas: Json = {}
+    for models, mode in ((coming, "validation"), ([*going, problems.Problem], "serialization")):
+        unique = dict.fromkeys(models)
+        _, made = models_json_schema([(model, mode) for model in unique], ref_template=REFS)  # type: ignore[misc]
+        schemas.update(made["$defs"])
+    return {name: schema for name, schema in sorted(schemas.items()) if name not in _QUERIES}
+
+
+_QUERIES = {model.__name__ for model in (shapes.AskQuery, shapes.EventQuery, shapes.NoQuery)}

@@ -1,0 +1,76 @@
+"""Everything the API can do. The addresses and the OpenAPI document are made from this list."""
+
+from __future__ import annotations
+
+from workspace.api import asks, sessions, shapes
+from workspace.api.door import Operation
+from workspace.models import Scope
+
+READ = (Scope.RUN_READ.value, Scope.ASK_ANSWER.value)
+ANSWER = (Scope.ASK_ANSWER.value,)
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="asks",
+        name="listAsks",
+        summary="Asks, longest wait first; the open ones unless `status` says otherwise.",
+        scopes=READ,
+        handler=asks.list_asks,
+        answer=shapes.Asks,
+        query=shapes.AskQuery,
+    ),
+    Operation(
+        method="GET",
+        path="asks/{ask_id}",
+        name="getAsk",
+        summary="One ask: its options, the binding an answer must echo, its verdict.",
+        scopes=READ,
+        handler=asks.get_ask,
+        answer=shapes.Ask,
+        refusals=(404,),
+    ),
+    Operation(
+        method="POST",
+        path="asks/{ask_id}/answer",
+        name="answerAsk",
+        summary="Answer as the key's person. The identical answer again is 200 with `repeated`.",
+        scopes=ANSWER,
+        handler=asks.answer_ask,
+        answer=shapes.Answered,
+        body=shapes.AnswerBody,
+        refusals=(404, 409, 410, 428),
+    ),
+    Operation(
+        method="POST",
+        path="asks/{ask_id}/cancel",
+        name="cancelAsk",
+        summary="Withdraw an open ask. It approves nothing, and the run goes on.",
+        scopes=ANSWER,
+        handler=asks.cancel_ask,
+        answer=shapes.Withdrawn,
+        body=shapes.CancelBody,
+        refusals=(404, 409, 410),
+    ),
+    Operation(
+        method="GET",
+        path="sessions/{session_id}",
+        name="getSession",
+        summary="How a session stands, and why.",
+        scopes=(Scope.RUN_READ.value,),
+        handler=sessions.get_session,
+        answer=shapes.Session,
+        refusals=(404,),
+    ),
+    Operation(
+        method="GET",
+        path="sessions/{session_id}/events",
+        name="listEvents",
+        summary="What happened in a session after a sequence number, oldest first.",
+        scopes=(Scope.RUN_READ.value,),
+        handler=sessions.list_events,
+        answer=shapes.Events,
+        query=shapes.EventQuery,
+        refusals=(404, 409),
+    ),
+)

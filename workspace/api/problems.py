@@ -1,0 +1,127 @@
+"""How the API says no: application/problem+json, RFC 9457."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Literal
+
+from django.http import HttpResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from asks.refusals import Refused
+from workspace.keys import KeyRefused
+
+MEDIA_TYPE = "application/problem+json"
+TYPE = "urn:needs-you:refusal:"
+
+#: Reasons besides those of ``asks.lifecycle.Reason``.
+MalReason = Literal[
+    "no_key",
+    "scope",
+    "agents_never_answer",
+    "method",
+    "media_type",
+    "not_acceptable",
+    "too_large",
+    "malformed",
+    "shape",
+    "cursor_ahead",
+]
+
+
+class FieldError(BaseModel):
+    """What is wrong with one field. ``field`` is its path, such as ``binding.action_hash``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    field: str
+    where: Literal["body", "query"]
+    detail: str
+
+
+class Problem(BaseModel):
+    """A refusal. ``reason`` is for programs and stays put; ``detail`` is for people."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: str = Field(description=f"{TYPE} and the reason.")
+    title: str = Field(description="The HTTP status in words.")
+    status: int
+    detail: str
+    reason: str
+    errors: list[FieldError] = Field(default=[], description="Which fields, where some are wrong.")
+    ask_status: str | None = Field(default=None, description="What the ask is now.")
+    replaced_by: int | None = Field(
+        default=None, description="The ask that is asked instead, with a binding of its own."
+    )
+
+
+class ApiProblem(Exception):
+    """Raised to refuse a request."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        detail: str,
+        *,
+        errors: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.headers = headers or {}
+        self.problem = Problem(
+            type=TYPE + reason,
+            title=HTTPStatus(status).phrase,
+            status=status,
+            detail=detail,
+            reason=reason,
+            errors=list(errors),
+            **(more or {}),
+        )
+
+    def as_response(self) -> HttpResponse:
+        said = self.problem.model_dump_json(exclude_defaults=True)
+        return HttpResponse(
+            said, status=self.problem.status, content_type=MEDIA_TYPE, headers=dict(self.headers)
+        )
+
+
+def not_found(what: str = "There is nothing here.") -> ApiProblem:
+    return ApiProblem(404, "not_found", what)
+
+
+def of_refused(refused: Refused) -> ApiProblem:
+    """A turned down answer, with what the ask is now and what replaced it."""
+    ask = refused.ask
+    more = {
+        "ask_status": ask.status if ask else None,
+        "replaced_by": refused.replaced_by.pk if refused.replaced_by else None,
+    }
+    return ApiProblem(refused.http_status, str(refused.reason), refused.detail, more=more)
+
+
+def of_key(refused: KeyRefused) -> ApiProblem:
+    return ApiProblem(refused.status, refused.reason, refused.detail, headers=refused.headers)
+
+
+def of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProblem:
+    """Each field that is wrong, by name. What was sent is not repeated."""
+    errors = [
+        FieldError(
+            field=".".join(str(part) for part in found["loc"]) or where,
+            where=where,
+            detail=_in_words(found["type"], found["msg"]),
+        )
+        for found in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    names = ", ".join(dict.fromkeys(found.field for found in errors))
+    return ApiProblem(422, "shape", f"Something is wrong with: {names}.", errors=errors)
+
+
+def _in_words(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "There is no such field. Who calls is known from the key, never from the request."
+    return message.removeprefix("Value error, ")

@@ -1,0 +1,34 @@
+"""Sessions over the API: how one stands, and what happened in it."""
+
+from __future__ import annotations
+
+from agents import events
+from agents.models import Session
+from workspace import keys
+from workspace.api import shapes, views
+from workspace.api.door import Call
+from workspace.api.problems import ApiProblem, not_found
+
+
+def get_session(call: Call) -> shapes.Session:
+    return views.session(_session(call))
+
+
+def list_events(call: Call) -> shapes.Events:
+    """The next events after a cursor, oldest first; an empty list when there are none yet."""
+    query: shapes.EventQuery = call.query
+    session = _session(call)
+    if query.after > session.last_seq:
+        ahead = f"This session has events up to {session.last_seq} only. Read it from the start."
+        raise ApiProblem(409, "cursor_ahead", ahead)
+    rows = events.after(session.pk, query.after, limit=query.limit)
+    return shapes.Events(events=[views.event(row) for row in rows], last_seq=session.last_seq)
+
+
+def _session(call: Call) -> Session:
+    agents = keys.agents_of(call.key)
+    row = Session.objects.select_related("agent").filter(agent__in=agents)
+    found = row.filter(pk=call.ids["session_id"]).first()
+    if found is None:
+        raise not_found("There is no such session.")
+    return found

@@ -1,0 +1,186 @@
+"""What goes in and out of the API. The OpenAPI document is made from these."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.lifecycle import RunStatus, SessionState, Status
+from asks.lifecycle import AskKind, AskStatus, Meaning, Style
+
+Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Limit = Annotated[int, Field(ge=1, le=200)]
+
+
+class _Out(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _In(BaseModel):
+    """Strict: no field that is not named, no value that has to be converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Query(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Binding(_Out):
+    """What an answer to this ask must echo, exactly."""
+
+    action_hash: str
+    policy_version: int
+    run_version: str
+
+
+class Option(_Out):
+    key: str
+    label: str
+    detail: str
+    style: Style
+    meaning: Meaning
+
+
+class Action(_Out):
+    """What an approval releases: exactly this operation with exactly these params."""
+
+    operation: str
+    params: Any
+    gate: int = Field(description="The gate's number in its session, from 0.")
+
+
+class Verdict(_Out):
+    option: str | None = Field(description="The key of the chosen option.")
+    label: str = Field(description="The option's label as it was shown.")
+    text: str
+    meaning: Meaning
+    decided_by: str
+    decided_at: datetime
+    via: str
+
+
+class Agent(_Out):
+    slug: str
+    name: str
+
+
+class Ask(_Out):
+    id: int
+    path: str = Field(description="Where a person answers it.")
+    kind: AskKind
+    status: AskStatus
+    agent: Agent
+    session: int
+    run: int = Field(description="The number of the run that asked.")
+    request_key: str
+    prompt: str
+    options: list[Option]
+    free_text: bool = Field(description="Whether words alone are an answer.")
+    gated: bool = Field(description="Money-critical: it is answered by the signed channel only.")
+    action: Action | None
+    binding: Binding | None
+    context: dict[str, Any]
+    opened_at: datetime
+    expires_at: datetime | None
+    closed_at: datetime | None
+    closed_by: str | None
+    close_reason: str
+    replaces: int | None = Field(description="The stale ask that this one is asked instead of.")
+    replaced_by: int | None
+    verdict: Verdict | None
+
+
+class Asks(_Out):
+    """One page, longest wait first."""
+
+    asks: list[Ask]
+    next: str | None = Field(description="Send it as `after` for the next page; null at the end.")
+
+
+class Answered(_Out):
+    ask: Ask
+    repeated: bool = Field(description="Whether this very answer had been recorded before.")
+
+
+class Withdrawn(_Out):
+    ask: Ask
+
+
+class LiveRun(_Out):
+    number: int
+    status: RunStatus
+    queued_at: datetime
+    started_at: datetime | None
+
+
+class Session(_Out):
+    id: int
+    path: str = Field(description="Where a person follows it.")
+    title: str
+    agent: Agent
+    state: SessionState
+    status: Status
+    status_reason: str
+    needs_you: bool = Field(description="Whether a person is what it waits for.")
+    open_asks: int
+    live_run: LiveRun | None
+    last_outcome: str
+    last_seq: int
+    wake_at: datetime | None
+    created_at: datetime
+
+
+class Event(_Out):
+    seq: int
+    kind: str
+    actor: str = Field(description="human:<name>, agent:<slug> or system.")
+    text: str
+    data: dict[str, Any]
+    run: int | None
+    at: datetime
+
+
+class Events(_Out):
+    events: list[Event]
+    last_seq: int = Field(description="The newest there is.")
+
+
+class AskQuery(_Query):
+    status: AskStatus | Literal["all"] = AskStatus.OPEN
+    kind: AskKind | None = None
+    agent: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")] | None = None
+    session: Id | None = None
+    after: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,120}$")] | None = None
+    limit: Limit = 50
+
+
+class EventQuery(_Query):
+    after: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    limit: Limit = 200
+
+
+class NoQuery(_Query):
+    """No parameters."""
+
+
+class Echo(_In):
+    """The binding as it was shown. What is missing counts as not echoed."""
+
+    action_hash: str | None = None
+    policy_version: int | None = None
+    run_version: str | None = None
+
+
+class AnswerBody(_In):
+    """An option's key, or words, or both; for a bound ask also its binding."""
+
+    option: str = ""
+    text: str = ""
+    binding: Echo | None = None
+
+
+class CancelBody(_In):
+    reason: str = ""

@@ -1,0 +1,114 @@
+"""Rows as the API shows them."""
+
+from __future__ import annotations
+
+from django.db.models import Prefetch, QuerySet
+
+from agents.lifecycle import LIVE_RUNS, YOU_ARE_THE_BLOCKER
+from agents.models import Agent, Event, Session
+from asks import binding
+from asks.models import Ask, Gate, Option, Verdict
+from workspace.api import shapes
+
+
+def with_all(asks: QuerySet[Ask]) -> QuerySet[Ask]:
+    """Asks with everything that is shown of them: two queries for any number."""
+    return asks.select_related(
+        "agent", "run", "gate", "closed_by", "supersedes", "verdict__decided_by", "verdict__option"
+    ).prefetch_related(Prefetch("options", Option.objects.order_by("position")))
+
+
+def ask(row: Ask) -> shapes.Ask:
+    gate, verdict = getattr(row, "gate", None), getattr(row, "verdict", None)
+    replaces = getattr(row, "supersedes", None)
+    return shapes.Ask(
+        id=row.pk,
+        path=f"/asks/{row.pk}/",
+        kind=row.kind,
+        status=row.status,
+        agent=_agent(row.agent),
+        session=row.session_id,
+        run=row.run.number,
+        request_key=row.request_key,
+        prompt=row.prompt,
+        options=[_option(option) for option in row.options.all()],
+        free_text=row.free_text,
+        gated=row.money_critical,
+        action=_action(gate) if gate else None,
+        binding=shapes.Binding(**binding.of_gate(gate).as_echo()) if gate else None,
+        context=row.context,
+        opened_at=row.opened_at,
+        expires_at=row.expires_at,
+        closed_at=row.closed_at,
+        closed_by=row.closed_by.get_username() if row.closed_by else None,
+        close_reason=row.close_reason,
+        replaces=replaces.pk if replaces else None,
+        replaced_by=row.superseded_by_id,
+        verdict=_verdict(verdict) if verdict else None,
+    )
+
+
+def session(row: Session) -> shapes.Session:
+    run = row.runs.filter(status__in=LIVE_RUNS).first()
+    live = run and shapes.LiveRun(
+        number=run.number,
+        status=run.status,
+        queued_at=run.queued_at,
+        started_at=run.started_at,
+    )
+    return shapes.Session(
+        id=row.pk,
+        path=f"/sessions/{row.pk}/",
+        title=row.title,
+        agent=_agent(row.agent),
+        state=row.state,
+        status=row.status,
+        status_reason=row.status_reason,
+        needs_you=row.status in YOU_ARE_THE_BLOCKER,
+        open_asks=row.open_asks,
+        live_run=live,
+        last_outcome=row.last_outcome,
+        last_seq=row.last_seq,
+        wake_at=row.wake_at,
+        created_at=row.created_at,
+    )
+
+
+def event(row: Event) -> shapes.Event:
+    return shapes.Event(
+        seq=row.seq,
+        kind=row.kind,
+        actor=row.actor,
+        text=row.text,
+        data=row.data,
+        run=row.run.number if row.run else None,
+        at=row.created_at,
+    )
+
+
+def _agent(row: Agent) -> shapes.Agent:
+    return shapes.Agent(slug=row.slug, name=row.name)
+
+
+def _option(row: Option) -> shapes.Option:
+    return shapes.Option(
+        key=row.key, label=row.label, detail=row.detail, style=row.style, meaning=row.meaning
+    )
+
+
+def _action(row: Gate) -> shapes.Action:
+    return shapes.Action(
+        operation=row.operation, params=binding.restored(row.params), gate=row.number
+    )
+
+
+def _verdict(row: Verdict) -> shapes.Verdict:
+    return shapes.Verdict(
+        option=row.option.key if row.option else None,
+        label=row.option_label,
+        text=row.text,
+        meaning=row.meaning,
+        decided_by=row.decided_by.get_username(),
+        decided_at=row.decided_at,
+        via=row.via,
+    )
