@@ -5,6 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import connection
+from django.db.models import DateTimeField, Func
+
+
+class ClockNow(Func):
+    """The present moment as a column, moving on within a transaction."""
+
+    function = "clock_timestamp"
+    arity = 0
+    output_field = DateTimeField()
 
 
 def now() -> datetime:

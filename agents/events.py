@@ -1,17 +1,19 @@
 """What happened in a session: written under its lock, read from a cursor.
 
-Kinds: started, output, step, report, notice, ignored, asked, verdict, withdrawn, expired, superseded,
-refused, message, mail, mail_lost, blocked, ended, error, state.
+Kinds: started, output, step, report, notice, usage, ignored, summary, error and ended of a turn;
+asked, verdict, refused, withdrawn, expired, superseded of an ask; message, mail, mail_sent, mail_lost;
+state of the session itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents import hints, prose
+from agents import announcing, hints, prose
 from agents.models import Event, Run, Session
+from agents.words import storable
 
 #: Kinds whose text is the agent's or a person's prose and is shown as markdown.
 PROSE = frozenset({"report", "notice", "message", "mail", "asked", "summary"})
@@ -46,28 +48,34 @@ def record(
 
 def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) -> list[Event]:
     """Append events to a locked session, in order, without those that have landed before."""
-    fresh = _not_landed(new, run)
+    fresh = _not_landed(session, new, run)
     if not fresh:
         return []
     rows = [
-        Event(
-            session=session,
-            run=run,
-            seq=session.last_seq + place,
-            kind=event.kind,
-            actor=event.actor,
-            text=_storable(event.text),
-            html=prose.to_html(_storable(event.text)) if event.kind in PROSE else "",
-            data=event.data,
-            once_key=event.once_key,
-        )
-        for place, event in enumerate(fresh, start=1)
+        _row(session, run, event, seq)
+        for seq, event in enumerate(fresh, start=session.last_seq + 1)
     ]
     Event.objects.bulk_create(rows)
     session.last_seq += len(rows)
-    session.save(update_fields=["last_seq"])
+    Session.objects.filter(pk=session.pk).update(last_seq=session.last_seq)
     hints.session_moved(session.pk, session.last_seq)
+    announcing.announce(session, rows)
     return rows
+
+
+def _row(session: Session, run: Run | None, event: NewEvent, seq: int) -> Event:
+    text = storable(event.text)
+    return Event(
+        session=session,
+        run=run,
+        seq=seq,
+        kind=event.kind,
+        actor=event.actor,
+        text=text,
+        html=prose.to_html(text) if event.kind in PROSE else "",
+        data=storable(event.data),
+        once_key=event.once_key,
+    )
 
 
 def after(session_id: int, cursor: int, *, limit: int = PAGE) -> list[Event]:
@@ -76,13 +84,14 @@ def after(session_id: int, cursor: int, *, limit: int = PAGE) -> list[Event]:
     return list(found.order_by("seq")[:limit])
 
 
-def _not_landed(new: Iterable[NewEvent], run: Run | None) -> list[NewEvent]:
+def _not_landed(
+    session: Session, new: Sequence[NewEvent], run: Run | None
+) -> list[NewEvent]:
     keys = {event.once_key for event in new if event.once_key}
     if not keys:
         return list(new)
-    landed = set(
-        Event.objects.filter(run=run, once_key__in=keys).values_list("once_key", flat=True)
-    )
+    before = Event.objects.filter(session=session, run=run, once_key__in=keys)
+    landed = set(before.values_list("once_key", flat=True))
     fresh = []
     for event in new:
         if event.once_key and event.once_key in landed:
@@ -90,8 +99,3 @@ def _not_landed(new: Iterable[NewEvent], run: Run | None) -> list[NewEvent]:
         landed.add(event.once_key)
         fresh.append(event)
     return fresh
-
-
-def _storable(text: str) -> str:
-    """PostgreSQL holds no NUL; it is shown as the replacement character instead."""
-    return text.replace("\x00", "\ufffd")

@@ -11,6 +11,8 @@ PostgreSQL's NOTIFY on channel ``needs_you`` with one of these payloads:
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.db import connection, transaction
 
@@ -18,8 +20,10 @@ CHANNEL = "needs_you"
 #: NOTIFY inside a busy writing transaction serialises commits, so hints leave after it, in one
 #: statement that does not wait for the disk.
 _SEND = """
-SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(%s, payload))
-FROM unnest(%s::text[]) payload
+SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(%s, payload)) FROM (
+    SELECT payload FROM unnest(%s::text[]) payload
+    UNION SELECT 'q:' || user_id FROM agents_agent_owners WHERE agent_id = ANY(%s::bigint[])
+) hint
 """
 
 
@@ -28,44 +32,59 @@ class _Hints:
 
     def __init__(self) -> None:
         self.payloads: dict[str, str] = {}
+        self.agents: set[int] = set()
 
     def __call__(self) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(_SEND, [CHANNEL, list(self.payloads.values())])
+            cursor.execute(_SEND, [CHANNEL, list(self.payloads.values()), sorted(self.agents)])
 
 
 def session_moved(session_id: int, seq: int) -> None:
     """Tell watchers of the session, once this transaction has committed."""
-    _after_commit(f"s:{session_id}", f"s:{session_id}:{seq}")
+    with _after_commit() as hints:
+        hints.payloads[f"s:{session_id}"] = f"s:{session_id}:{seq}"
 
 
 def queue_moved(user_id: int) -> None:
     """Tell a person's pages that their queue changed, once this transaction has committed."""
-    _after_commit(f"q:{user_id}", f"q:{user_id}")
+    _send(f"q:{user_id}")
+
+
+def owners_moved(agent_id: int) -> None:
+    """Tell the pages of everybody who owns an agent; who that is, is looked up after the commit."""
+    with _after_commit() as hints:
+        hints.agents.add(agent_id)
 
 
 def rights_moved(user_id: int) -> None:
     """Tell every process to look at once whether a person's sockets may stay open."""
-    _after_commit(f"r:{user_id}", f"r:{user_id}")
+    _send(f"r:{user_id}")
 
 
 def login_ended(session_key: str) -> None:
     """Tell every process to close the sockets of a login."""
-    digest = login_digest(session_key)
-    _after_commit(f"x:{digest}", f"x:{digest}")
+    _send(f"x:{login_digest(session_key)}")
 
 
 def login_digest(session_key: str) -> str:
     return hashlib.sha256(session_key.encode()).hexdigest()[:32]
 
 
-def _after_commit(subject: str, payload: str) -> None:
+def _send(payload: str) -> None:
+    with _after_commit() as hints:
+        hints.payloads[payload] = payload
+
+
+@contextmanager
+def _after_commit() -> Iterator[_Hints]:
+    """The hints of the present transaction, to be added to; sent at once if there is none."""
     if not connection.in_atomic_block:
         hints = _Hints()
-        hints.payloads[subject] = payload
-        return hints()
-    hints = next((f for _, f, _ in connection.run_on_commit if isinstance(f, _Hints)), _Hints())
-    if not hints.payloads:
-        transaction.on_commit(hints, robust=True)
-    hints.payloads[subject] = payload
-    return None
+        yield hints
+        hints()
+        return
+    known = next((f for _, f, _ in connection.run_on_commit if isinstance(f, _Hints)), None)
+    if known is None:
+        known = _Hints()
+        transaction.on_commit(known, robust=True)
+    yield known

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from agents import clock, events, moves, waking
-from agents.lifecycle import Cause, InboxKind, InboxState, RunStatus
+from agents import events
+from agents.lifecycle import InboxKind, InboxState
 from agents.models import InboxItem, Run, Session
 from agents.runtime import Given
+from agents.words import storable
 
 MAX_HOPS = 4
 MAX_FAILED_DELIVERIES = 3
@@ -37,8 +38,8 @@ def owe(
         session=session,
         kind=kind,
         author=author,
-        body=body,
-        data=data or {},
+        body=storable(body),
+        data=storable(data or {}),
         hops=hops,
         source_key=source_key,
     )
@@ -47,9 +48,9 @@ def owe(
 def lease_to(run: Run) -> list[Owed]:
     """Give a claimed run all that is owed: what waits, and what its lost claim had been given."""
     InboxItem.objects.filter(session_id=run.session_id, state=InboxState.QUEUED).update(
-        state=InboxState.LEASED, leased_by=run, attempts=F("attempts") + 1
+        state=InboxState.LEASED, leased_by=run
     )
-    items = InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED).order_by("pk")
+    items = _leased(run).order_by("pk")
     return [Owed(item.pk, Given(item.kind, item.author, item.body, item.data)) for item in items]
 
 
@@ -58,21 +59,26 @@ def carried(run: Run) -> None:
     _leased(run).update(state=InboxState.ACKED)
 
 
-def owed_again(session: Session, run: Run) -> None:
+def release(run: Run) -> None:
+    """The run did not get to it: what it was given is owed again, as if it had not been given."""
+    _leased(run).update(state=InboxState.QUEUED, leased_by=None)
+
+
+def failed(session: Session, run: Run) -> None:
     """The run failed: all is owed again, but mail that failed three times is given up, and said."""
+    _leased(run).update(attempts=F("attempts") + 1)
     dead = _leased(run).filter(kind=InboxKind.MAIL, attempts__gte=MAX_FAILED_DELIVERIES)
-    given_up = list(dead.values_list("author", flat=True))
-    if given_up:
+    if authors := list(dead.order_by("pk").values_list("author", flat=True)):
         dead.update(state=InboxState.DEAD)
         events.record(
             session,
             "mail_lost",
             actor="system",
             run=run,
-            text=f"{len(given_up)} message(s) given up after {MAX_FAILED_DELIVERIES} failed turns.",
-            data={"from": given_up},
+            text=f"{len(authors)} message(s) given up after {MAX_FAILED_DELIVERIES} failed turns.",
+            data={"from": authors},
         )
-    _leased(run).update(state=InboxState.QUEUED, leased_by=None)
+    release(run)
 
 
 def _leased(run: Run) -> QuerySet[InboxItem]:
@@ -87,16 +93,3 @@ def waits(session: Session) -> bool:
 def hops_of(run: Run) -> int:
     """How many agents the mail in this run's hands has come through."""
     return max(_leased(run).values_list("hops", flat=True), default=0)
-
-
-def release_waiting_run(session: Session) -> Run | None:
-    """Let a run that waits for a person go on; its asks stay open and answerable."""
-    run = moves.live_run(session)
-    if run is None or run.status != RunStatus.WAITING_HUMAN:
-        return None
-    moves.move(run, RunStatus.CONTINUED)
-    return run
-
-
-def wake_for_person(session: Session) -> None:
-    waking.wake(session, Cause.HUMAN, clock.now())

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import connection
 
 from agents.models import Session
+from agents.words import storable
 
 #: Two agents may reach the limit at once: the later end counts.
 _BLOCK = """
@@ -21,4 +22,4 @@ def block(session: Session, until: datetime, *, reason: str) -> None:
     """Hold the lane of this session's agent, if it has one."""
     if session.agent.lane:
         with connection.cursor() as cursor:
-            cursor.execute(_BLOCK, [session.agent.lane, until, reason[:300]])
+            cursor.execute(_BLOCK, [session.agent.lane, until, storable(reason[:300])])

@@ -1,30 +1,68 @@
 """The one lock: a session's row. Every writer of a session takes it first, inside a transaction.
 
-Two sessions are only ever locked together through ``lock_sessions``, in the order of their ids,
-so two transactions cannot wait for each other.
+Several sessions are only ever locked in the order of their ids, and an agent's own row before its
+sessions, so two transactions cannot wait for each other.
+
+Everything else is read after the lock, the agent too: when a lock had to be waited for, PostgreSQL
+reads the locked row again, but a row joined to it stays as it was before the wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
+from typing import Protocol, cast
 
-from agents.models import Session
+from django.db.models import QuerySet
+
+from agents.clock import ClockNow
+from agents.models import Agent, Session
 
 
 def lock_session(session_id: int) -> Session:
-    """The session, locked until the transaction ends.
+    """The session, locked until the transaction ends, with its agent and the moment of the lock.
 
     Raises Session.DoesNotExist, and TransactionManagementError outside a transaction.
     """
-    return Session.objects.select_for_update(of=("self",)).select_related("agent").get(pk=session_id)
+    session = lock_one(Session.objects.filter(pk=session_id))
+    if session is None:
+        raise Session.DoesNotExist(f"There is no session {session_id}.")
+    return session
+
+
+def lock_one(sessions: QuerySet[Session], *, if_free: bool = False) -> Session | None:
+    """The one session that a query finds, locked. None if there is none.
+
+    With ``if_free`` also None while another transaction holds it; it is not waited for.
+    """
+    found = sessions.order_by("pk").select_for_update(of=("self",), skip_locked=if_free)[:1]
+    return next(iter(_with_agents(found).values()), None)
 
 
 def lock_sessions(session_ids: Iterable[int]) -> dict[int, Session]:
-    """Several sessions, locked in the one order. Ids that do not exist are left out."""
-    rows = (
-        Session.objects.select_for_update(of=("self",))
-        .select_related("agent")
-        .filter(pk__in=set(session_ids))
-        .order_by("pk")
+    """Several sessions by id, locked in the one order. Ids that do not exist are left out."""
+    return _with_agents(
+        Session.objects.filter(pk__in=set(session_ids)).order_by("pk").select_for_update()
     )
-    return {session.pk: session for session in rows}
+
+
+def lock_agent(agent_id: int) -> Agent:
+    """An agent whose lifecycle or sessions are about to change; its sessions are locked after it.
+
+    Rows that refer to the agent can still be written meanwhile, so this waits for no session.
+    """
+    return Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
+
+
+class _Read(Protocol):
+    read_at: datetime
+
+
+def _with_agents(locked: QuerySet[Session]) -> dict[int, Session]:
+    sessions = {session.pk: session for session in locked}
+    wanted = {session.agent_id for session in sessions.values()}
+    agents = Agent.objects.annotate(read_at=ClockNow()).in_bulk(wanted) if wanted else {}
+    for session in sessions.values():
+        session.agent = agents[session.agent_id]
+        session.locked_at = cast(_Read, session.agent).read_at
+    return sessions

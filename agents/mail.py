@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agents import clock, events, inbox, moves, starting, waking
-from agents.lifecycle import AgentState, Cause, InboxKind
+from agents import events, inbox, queueing, waking
+from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import lock_sessions
 from agents.models import Run, Session
 from agents.runtime import Mail
+from agents.words import is_blank
+
+MAIL_LIMIT = 16_000
 
 
 def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Session]:
-    """The sender's session and the home sessions it writes to, locked in the one order."""
+    """The sender's session and the home sessions it may write to, locked in the one order."""
     slugs = {mail.to_slug for mail in mails}
     homes: Sequence[int] = []
     if slugs:
@@ -22,9 +25,9 @@ def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Se
                 agent__slug__in=slugs,
                 agent__owners__agents__sessions=session_id,
             )
-            .exclude(agent__lifecycle=AgentState.RETIRED)
-            .distinct()
+            .order_by("pk")
             .values_list("pk", flat=True)
+            .distinct()
         )
     return lock_sessions([session_id, *homes])
 
@@ -34,22 +37,26 @@ def send_all(
 ) -> None:
     """Deliver each message, or say in the sender's thread why it was not delivered."""
     by_slug = {home.agent.slug: home for home in locked.values() if home.is_home}
-    hops = inbox.hops_of(run) + 1
+    hops = inbox.hops_of(run) + 1 if mails else 0
     for place, mail in enumerate(mails):
         home = by_slug.get(mail.to_slug)
-        if why := _undeliverable(session, home, hops):
+        if home is None or home.state == SessionState.ENDED:
+            _say_lost(session, run, mail, "there is no such agent")
+        elif why := _undeliverable(session, home, mail, hops):
             _say_lost(session, run, mail, why)
-        elif home is not None:
+        else:
             _deliver(session, run, mail, home, hops=hops, place=place)
 
 
-def _undeliverable(session: Session, home: Session | None, hops: int) -> str:
-    if home is None:
-        return "there is no such agent"
-    if home.pk == session.pk or home.agent_id == session.agent_id:
+def _undeliverable(session: Session, home: Session, mail: Mail, hops: int) -> str:
+    if home.agent_id == session.agent_id:
         return "an agent does not write to itself"
     if hops > inbox.MAX_HOPS:
         return f"it went through {inbox.MAX_HOPS} agents already"
+    if is_blank(mail.text):
+        return "it says nothing"
+    if len(mail.text) > MAIL_LIMIT:
+        return f"it has {len(mail.text)} characters, and {MAIL_LIMIT} are the most"
     return ""
 
 
@@ -69,9 +76,8 @@ def _deliver(
     events.record(
         session, "mail_sent", actor=author, run=run, text=mail.text, data={"to": mail.to_slug}
     )
-    waking.wake(home, Cause.MAIL, clock.now())
-    starting.queue_if_due(home)
-    moves.restate(home)
+    waking.wake(home, Cause.MAIL)
+    queueing.proceed(home)
 
 
 def _say_lost(session: Session, run: Run, mail: Mail, why: str) -> None:

@@ -5,20 +5,28 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events, inbox, moves, starting
-from agents.lifecycle import InboxKind, SessionState
+from agents import events, inbox, moves, queueing, waking
+from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import lock_session
 from agents.models import Run
-from agents.words import is_blank
+from agents.words import is_blank, is_storable
 
 MESSAGE_LIMIT = 16_000
 
 
-class EmptyMessage(ValueError):
+class NotSent(ValueError):
+    """A message that was not taken, with the reason in words."""
+
+
+class EmptyMessage(NotSent):
     """A message without a visible character."""
 
 
-class SessionIsOver(ValueError):
+class BadMessage(NotSent):
+    """A message that cannot be kept as it is."""
+
+
+class SessionIsOver(NotSent):
     """The session has ended and takes no messages."""
 
 
@@ -27,18 +35,24 @@ def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | N
     """Owe the session a person's words and start a turn that carries them; the queued run, if any.
 
     A run that waits for an answer is let go first; its asks stay open. A paused session keeps the
-    message until it is resumed. Raises EmptyMessage and SessionIsOver.
+    message until it is resumed. Raises NotSent.
     """
-    if is_blank(text):
-        raise EmptyMessage("Write something: an empty message is not sent.")
+    _check(text)
     session = lock_session(session_id)
     if session.state == SessionState.ENDED:
         raise SessionIsOver("This session has ended. Nothing was sent.")
     author = f"human:{by.get_username()}"
     inbox.owe(session, InboxKind.MESSAGE, author=author, body=text)
     events.record(session, "message", actor=author, text=text)
-    inbox.release_waiting_run(session)
-    inbox.wake_for_person(session)
-    run = starting.queue_if_due(session)
-    moves.restate(session)
-    return run
+    moves.release_waiting_run(session)
+    waking.wake(session, Cause.HUMAN)
+    return queueing.proceed(session)
+
+
+def _check(text: str) -> None:
+    if not isinstance(text, str) or not is_storable(text):
+        raise BadMessage("The message holds a character that cannot be kept. Nothing was sent.")
+    if len(text) > MESSAGE_LIMIT:
+        raise BadMessage(f"The message has {len(text)} characters; {MESSAGE_LIMIT} are the most.")
+    if is_blank(text):
+        raise EmptyMessage("Write something: an empty message is not sent.")

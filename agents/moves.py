@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents import clock
-from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus
-from agents.models import Run, Session
-from agents.status import Facts, Standing, standing
+from agents import announcing, hints
+from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus, Status
+from agents.models import Event, Run, Session
+from agents.status import Facts, standing
 
 
 class IllegalMove(Exception):
     """A run was asked to move along no edge of the table."""
 
 
-def move(run: Run, to: RunStatus, **fields: Any) -> None:
-    """Move a run, with fields that change in the same statement. Raises IllegalMove."""
+def move(session: Session, run: Run, to: RunStatus, **fields: Any) -> None:
+    """Move a run of a locked session, with fields that change in the same statement.
+
+    Raises IllegalMove.
+    """
     if to not in RUN_MOVES[RunStatus(run.status)]:
         raise IllegalMove(f"Run {run.pk} cannot go from {run.status} to {to}.")
     if to != RunStatus.RUNNING:
         fields["lease_until"] = None
     if to not in LIVE_RUNS:
-        fields.setdefault("ended_at", clock.now())
+        fields["ended_at"] = session.locked_at
     fields["status"] = to
     for name, value in fields.items():
         setattr(run, name, value)
@@ -33,23 +36,46 @@ def live_run(session: Session) -> Run | None:
     return Run.objects.filter(session=session, status__in=LIVE_RUNS).first()
 
 
-def restate(session: Session) -> Standing:
-    """Store the standing that the session's facts give now, with every other changed fact of it."""
-    session.moved_at = clock.now()
-    found = standing(facts_of(session))
+def release_waiting_run(session: Session) -> None:
+    """Let a run that waits for a person go on; its asks stay open and answerable."""
+    run = live_run(session)
+    if run is not None and run.status == RunStatus.WAITING_HUMAN:
+        move(session, run, RunStatus.CONTINUED)
+
+
+def restate(session: Session, live: Run | None) -> None:
+    """Store the standing that a locked session has now, with every other changed fact of it.
+
+    ``live`` is its live run.
+    """
+    session.moved_at = session.locked_at
+    found, before = standing(facts_of(session, live)), session.status
     session.status, session.status_reason = found.status, found.reason
     session.save(update_fields=_FACTS)
-    return found
+    if Status.BLOCKED in (found.status, before) and found.status != before:
+        hints.owners_moved(session.agent_id)
+    if found.status == Status.BLOCKED != before:
+        announcing.announce(session, [_blocked(session)])
 
 
-def facts_of(session: Session) -> Facts:
+def _blocked(session: Session) -> Event:
+    """What is announced of a session that has come to be blocked. It is no event of its log."""
+    return Event(
+        session=session,
+        seq=session.last_seq,
+        kind="blocked",
+        actor=f"agent:{session.agent.slug}",
+        text=session.status_reason,
+    )
+
+
+def facts_of(session: Session, live: Run | None) -> Facts:
     """What the session's status depends on, as of ``moved_at``."""
-    run = live_run(session)
     return Facts(
         agent_state=session.agent.lifecycle,
         session_state=session.state,
         state_reason=session.state_reason,
-        live_run=run.status if run else "",
+        live_run=live.status if live else "",
         open_asks=session.open_asks,
         wake_at=session.wake_at,
         wake_cause=session.wake_cause,

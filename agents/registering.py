@@ -10,10 +10,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from pydantic import ValidationError as ShapeError
 
-from agents import clock, events, moves, runtime, starting, wake_policy, waking
+from agents import events, queueing, runtime, wake_policy, waking
 from agents.lifecycle import AgentState
-from agents.locking import lock_session
+from agents.locking import lock_agent, lock_session
 from agents.models import Agent, Session
+from agents.words import is_storable, storable
+
+_TEXTS = ("slug", "name", "title", "mission", "contract", "runtime", "lane")
 
 
 @transaction.atomic
@@ -40,8 +43,12 @@ def register_agent(
         lifecycle=lifecycle,
         **fields,
     )
+    owners = list(owners)
+    if not owners:
+        raise ValidationError({"owners": "Somebody must answer for an agent: name an owner."})
     agent.settings = checked_settings(runtime_key, settings)
     check_wake_policy(agent.wake_policy)
+    _check_words(agent)
     agent.full_clean()
     agent.save()
     agent.owners.set(owners)
@@ -56,9 +63,19 @@ def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, An
     except LookupError as error:
         raise ValidationError({"runtime": str(error)}) from error
     try:
-        return model.model_validate(settings).model_dump(mode="json")
+        checked = model.model_validate(settings).model_dump(mode="json")
     except ShapeError as error:
         raise ValidationError({"settings": _messages(error)}) from error
+    if storable(checked) != checked:
+        raise ValidationError({"settings": "They hold a character that cannot be kept."})
+    return checked
+
+
+def _check_words(agent: Agent) -> None:
+    texts = {name: str(getattr(agent, name)) for name in _TEXTS}
+    bad = [name for name, text in texts.items() if not is_storable(text)]
+    if bad:
+        raise ValidationError(dict.fromkeys(bad, "It holds a character that cannot be kept."))
 
 
 def check_wake_policy(stored: dict[str, Any]) -> None:
@@ -76,17 +93,17 @@ def _messages(error: ShapeError) -> list[str]:
     ]
 
 
+@transaction.atomic
 def open_session(
     agent: Agent, *, title: str = "", is_home: bool = False, external_id: str = ""
 ) -> Session:
     """A new session of an agent. A home session of an active agent is due by its wake policy."""
-    with transaction.atomic():
-        created = Session.objects.create(
-            agent=agent, title=title, is_home=is_home, external_id=external_id
-        )
-        session = lock_session(created.pk)
-        waking.first(session, clock.now())
-        events.record(session, "state", actor="system", text="The session was opened.")
-        starting.queue_if_due(session)
-        moves.restate(session)
+    lock_agent(agent.pk)
+    created = Session.objects.create(
+        agent=agent, title=title, is_home=is_home, external_id=external_id
+    )
+    session = lock_session(created.pk)
+    waking.first(session)
+    events.record(session, "state", actor="system", text="The session was opened.")
+    queueing.proceed(session)
     return session

@@ -6,16 +6,19 @@ human caused since the claim always stands.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db import transaction
 
-from agents import clock, events, inbox, lanes, mail, moves, runtime, starting, waking
+from agents import events, inbox, lanes, mail, moves, queueing, runtime, starting, waking
 from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus
 from agents.models import Run, Session
 from agents.runtime import Ended, Fence
+from agents.words import storable
 
 REPORT_LIMIT = 16_000
+ERROR_LIMIT = 16_000
+EXTERNAL_ID_LIMIT = 200
 
 
 @transaction.atomic
@@ -26,47 +29,68 @@ def settle(fence: Fence, ended: Ended) -> bool:
     run = starting.held(fence).first()
     if run is None:
         return False
-    now = clock.now()
     _file_report(session, run, ended)
     if ended.outcome in COMPLETED_OUTCOMES:
         mail.send_all(session, run, ended.mails, locked)
         runtime.raise_asks(session, run, ended.asks)
-        run.refresh_from_db(fields=["open_asks"])
         inbox.carried(run)
+    elif ended.outcome == Outcome.RATE_LIMITED:
+        inbox.release(run)
     else:
-        inbox.owed_again(session, run)
-    _decide_next_wake(session, ended, now)
+        inbox.failed(session, run)
+    _keep_protocol_facts(session, run, ended)
+    _decide_next_wake(session, ended)
     _end(session, run, ended)
-    starting.queue_if_due(session)
-    moves.restate(session)
+    queueing.proceed(session)
     return True
 
 
 def _file_report(session: Session, run: Run, ended: Ended) -> None:
-    if ended.report.strip():
-        text = ended.report.strip()[:REPORT_LIMIT]
-        events.record(session, "summary", actor=_agent(session), run=run, text=text)
+    if text := ended.report.strip()[:REPORT_LIMIT]:
+        events.record(session, "summary", actor=f"agent:{session.agent.slug}", run=run, text=text)
     if ended.error:
-        events.record(session, "error", actor="system", run=run, text=ended.error)
+        events.record(session, "error", actor="system", run=run, text=ended.error[:ERROR_LIMIT])
 
 
-def _decide_next_wake(session: Session, ended: Ended, now: datetime) -> None:
-    if ended.outcome == Outcome.RATE_LIMITED:
-        until = ended.retry_at or now + waking.LIMIT_PASSES_AFTER
-        lanes.block(session, until, reason=ended.error)
-    waking.after_turn(session, ended.outcome, now=now, retry_at=ended.retry_at)
-    if ended.outcome in COMPLETED_OUTCOMES and inbox.waits(session):
-        waking.wake(session, Cause.MAIL, now)
+def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
+    """What the protocol wants to find again. A name that another session has is not taken."""
     if ended.session_data is not None:
-        session.data = ended.session_data
-    if ended.external_id:
-        session.external_id = ended.external_id
+        session.data = storable(ended.session_data)
+    name = storable(ended.external_id)[:EXTERNAL_ID_LIMIT]
+    if not name or name == session.external_id:
+        return
+    if session.agent.sessions.filter(external_id=name).exists():
+        why = "another session has this name already"
+        events.record(
+            session, "ignored", actor="system", run=run, text=name, data={"why": why}
+        )
+    else:
+        session.external_id = name
+
+
+def _decide_next_wake(session: Session, ended: Ended) -> None:
+    limit_passes_at = _limit_passes_at(session, ended.retry_at)
+    if ended.outcome == Outcome.RATE_LIMITED:
+        lanes.block(session, limit_passes_at, reason=ended.error)
+    waking.after_turn(session, ended.outcome, limit_passes_at=limit_passes_at)
+    if ended.outcome in COMPLETED_OUTCOMES and inbox.waits(session):
+        waking.wake(session, Cause.MAIL)
+
+
+def _limit_passes_at(session: Session, told: datetime | None) -> datetime:
+    """When to try again. A time that has passed already would make the session spin."""
+    if told is None:
+        return session.locked_at + waking.LIMIT_PASSES_AFTER
+    if told.tzinfo is None:
+        told = told.replace(tzinfo=UTC)
+    return max(told, session.locked_at + waking.ERROR_BASE)
 
 
 def _end(session: Session, run: Run, ended: Ended) -> None:
     """Where the run goes: failed, waiting for a person, on with a person's answer, or completed."""
     to = _end_status(session, run, ended.outcome)
-    moves.move(run, to, outcome=ended.outcome, error=ended.error, process={})
+    error = storable(ended.error[:ERROR_LIMIT])
+    moves.move(session, run, to, outcome=ended.outcome, error=error, process={})
     if to == RunStatus.WAITING_HUMAN:
         waking.rest(session, waking.resting_cause(session))
     events.record(
@@ -86,7 +110,3 @@ def _end_status(session: Session, run: Run, outcome: Outcome) -> RunStatus:
     if run.open_asks or (outcome == Outcome.BLOCKED and waking.woken_by_human(session)):
         return RunStatus.CONTINUED
     return RunStatus.COMPLETED
-
-
-def _agent(session: Session) -> str:
-    return f"agent:{session.agent.slug}"

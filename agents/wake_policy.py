@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from croniter import croniter
+from croniter import CroniterError, croniter
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+
+CRON_FIELDS = 5
+HOUR = 1
 
 
 class _Policy(BaseModel):
@@ -29,14 +32,14 @@ class Schedule(_Policy):
 
     kind: Literal["schedule"] = "schedule"
     every_seconds: int | None = Field(None, ge=1, le=31_536_000)
-    cron: str | None = None
+    cron: str | None = Field(None, max_length=200)
     time_zone: str = "UTC"
 
     @field_validator("cron")
     @classmethod
     def _cron_is_valid(cls, value: str | None) -> str | None:
-        if value is not None and not croniter.is_valid(value):
-            raise ValueError(f"“{value}” is not a cron line, such as “0 9 * * 1-5”.")
+        if value is not None and not _ever_starts(value):
+            raise ValueError(f"“{value[:80]}” is not a cron line, such as “0 9 * * 1-5”.")
         return value
 
     @field_validator("time_zone")
@@ -44,8 +47,8 @@ class Schedule(_Policy):
     def _zone_exists(cls, value: str) -> str:
         try:
             ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"“{value}” is not a time zone, such as “Europe/Berlin”.") from error
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(f"“{value[:80]}” is not a time zone, such as “Europe/Berlin”.") from error
         return value
 
     @model_validator(mode="after")
@@ -58,9 +61,23 @@ class Schedule(_Policy):
         """The first start after a moment."""
         if self.every_seconds is not None:
             return moment + timedelta(seconds=self.every_seconds)
-        local = moment.astimezone(ZoneInfo(self.time_zone))
-        start: datetime = croniter(self.cron, local).get_next(datetime)
+        starts = croniter(self.cron, moment.astimezone(ZoneInfo(self.time_zone)))
+        start: datetime = starts.get_next(datetime)
+        while start.fold and "*" not in str(self.cron).split()[HOUR]:
+            # The clock was put back: an hour that is named comes twice and counts once.
+            start = starts.get_next(datetime)
         return start
+
+
+def _ever_starts(cron: str) -> bool:
+    """Whether it has the five usual fields and names a moment that comes: 31 February never does."""
+    if len(cron.split()) != CRON_FIELDS:
+        return False
+    try:
+        croniter(cron, datetime(2000, 1, 1, tzinfo=UTC)).get_next(datetime)
+    except (CroniterError, ValueError, TypeError, OverflowError):
+        return False
+    return True
 
 
 class OnMessage(_Policy):

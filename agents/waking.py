@@ -21,19 +21,19 @@ LIMIT_PASSES_AFTER = timedelta(hours=1)
 JITTER = 0.1
 
 
-def wake(session: Session, cause: Cause, at: datetime) -> bool:
-    """Make a session due, unless what it waits for ranks higher. True when it took."""
+def wake(session: Session, cause: Cause, at: datetime | None = None) -> None:
+    """Make a session due, at once or at a time, unless what it waits for ranks higher."""
+    at = at or session.locked_at
     if session.wake_at is not None:
         standing_rank, rank = CAUSE_RANK[Cause(session.wake_cause)], CAUSE_RANK[cause]
         if rank < standing_rank or (rank == standing_rank and session.wake_at <= at):
-            return False
+            return
     session.wake_at, session.wake_cause = at, cause
-    return True
 
 
 def defer(session: Session, until: datetime) -> None:
     """Hold a session that a shared limit stops; a person's wake is never held."""
-    session.wake_at, session.wake_cause = until, Cause.RESOURCE
+    _set(session, Cause.RESOURCE, until)
 
 
 def consume(session: Session) -> Cause:
@@ -41,6 +41,12 @@ def consume(session: Session) -> Cause:
     cause = Cause(session.wake_cause)
     rest(session, resting_cause(session))
     return cause
+
+
+def satisfied(session: Session) -> None:
+    """A run is claimed: whatever the session was woken for until now, that run carries."""
+    if session.wake_at is not None and session.wake_at <= session.locked_at:
+        rest(session, resting_cause(session))
 
 
 def rest(session: Session, cause: Cause) -> None:
@@ -59,20 +65,18 @@ def resting_cause(session: Session) -> Cause:
     return Cause.EVENT if isinstance(policy, OnMessage) else Cause.MANUAL
 
 
-def first(session: Session, now: datetime) -> None:
+def first(session: Session) -> None:
     """The wake of a session that becomes active: at once for a home session that works by itself."""
     policy = wake_policy.parse(session.agent.wake_policy)
     if not session.is_home or not isinstance(policy, Continuous | Schedule):
         rest(session, resting_cause(session))
     elif isinstance(policy, Schedule) and policy.cron:
-        wake(session, Cause.SCHEDULE, policy.next_after(now))
+        wake(session, Cause.SCHEDULE, policy.next_after(session.locked_at))
     else:
-        wake(session, Cause.SCHEDULE, now)
+        wake(session, Cause.SCHEDULE)
 
 
-def after_turn(
-    session: Session, outcome: Outcome, *, now: datetime, retry_at: datetime | None = None
-) -> None:
+def after_turn(session: Session, outcome: Outcome, *, limit_passes_at: datetime) -> None:
     """Streaks and the next wake once a turn is over. A human wake since the claim stands."""
     session.last_outcome = outcome
     _count_streaks(session, outcome)
@@ -81,44 +85,33 @@ def after_turn(
     if outcome == Outcome.BLOCKED:
         rest(session, Cause.BLOCKED)
     elif outcome == Outcome.RATE_LIMITED:
-        _wake_after(session, Cause.RESOURCE, retry_at or now + LIMIT_PASSES_AFTER)
+        _set(session, Cause.RESOURCE, limit_passes_at)
     elif outcome == Outcome.RETRYABLE_ERROR:
-        _wake_after(session, Cause.BACKOFF, now + _error_delay(session.error_streak))
+        _set(session, Cause.BACKOFF, session.locked_at + error_delay(session.error_streak))
     else:
-        _after_completion(session, outcome, now)
+        _after_completion(session, outcome)
 
 
-def _after_completion(session: Session, outcome: Outcome, now: datetime) -> None:
-    policy = wake_policy.parse(session.agent.wake_policy)
+def _after_completion(session: Session, outcome: Outcome) -> None:
+    """By the agent's policy. Mail that came meanwhile is looked for by whoever settles the turn."""
+    policy, now = wake_policy.parse(session.agent.wake_policy), session.locked_at
     if not session.is_home or not isinstance(policy, Continuous | Schedule):
-        _wake_after(session, resting_cause(session), None)
+        rest(session, resting_cause(session))
     elif isinstance(policy, Schedule):
-        _wake_after(session, Cause.SCHEDULE, policy.next_after(now))
+        _set(session, Cause.SCHEDULE, policy.next_after(now))
     elif outcome == Outcome.WORK_DONE:
-        _wake_after(session, Cause.SCHEDULE, now + timedelta(seconds=policy.every_seconds))
+        _set(session, Cause.SCHEDULE, now + timedelta(seconds=policy.every_seconds))
     else:
-        _wake_after(session, Cause.BACKOFF, now + idle_delay(policy, session.idle_streak))
+        _set(session, Cause.BACKOFF, now + idle_delay(policy, session.idle_streak))
 
 
-def _wake_after(session: Session, cause: Cause, at: datetime | None) -> None:
-    """Set the wake that follows from a turn; mail that came meanwhile stands if it is sooner."""
-    if at is None:
-        if session.wake_at is None:
-            rest(session, cause)
-    elif session.wake_cause == Cause.MAIL and session.wake_at is not None and cause not in (
-        Cause.RESOURCE,
-        Cause.BACKOFF,
-    ):
-        return
-    else:
-        session.wake_at, session.wake_cause = at, cause
+def _set(session: Session, cause: Cause, at: datetime) -> None:
+    session.wake_at, session.wake_cause = at, cause
 
 
 def _count_streaks(session: Session, outcome: Outcome) -> None:
-    if outcome == Outcome.RETRYABLE_ERROR:
-        session.error_streak += 1
-    elif outcome != Outcome.RATE_LIMITED:
-        session.error_streak = 0
+    failed = outcome == Outcome.RETRYABLE_ERROR
+    session.error_streak = session.error_streak + 1 if failed else 0
     if outcome == Outcome.NO_WORK:
         session.idle_streak += 1
     elif outcome == Outcome.WORK_DONE:
@@ -133,5 +126,6 @@ def idle_delay(policy: Continuous, streak: int, jitter: float | None = None) -> 
     return timedelta(seconds=capped * (1 + JITTER * share))
 
 
-def _error_delay(streak: int) -> timedelta:
+def error_delay(streak: int) -> timedelta:
+    """30 seconds, doubled by every further failure, a quarter of an hour at most."""
     return min(ERROR_BASE * 2 ** min(max(streak, 1) - 1, 16), ERROR_MAX)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events, inbox
-from agents.lifecycle import InboxKind
-from agents.locking import lock_session
+from agents import events
+from agents.locking import lock_one
 from agents.models import Session
-from asks import access, closing, ledger, reasking, refusals
+from asks import access, binding, closing, ledger, owing, reasking, refusals
 from asks.lifecycle import AskStatus, Meaning, Reason
-from asks.models import Ask, Option, Verdict
+from asks.models import Ask, Verdict
 from asks.proof import Proof
-from asks.refusals import Answer, Refused
+from asks.refusals import Answer, Case, Refused
 
 
 @dataclass(frozen=True)
@@ -58,53 +57,52 @@ def answer_signed(
 
 
 @transaction.atomic
-def _decide(ask_id: int, answer: Answer) -> Answered | Refused:
-    session_id = Ask.objects.filter(pk=ask_id).values_list("session_id", flat=True).first()
-    if session_id is None:
-        refused = Refused(Reason.NOT_FOUND, str(Reason.NOT_FOUND.label))
+def _decide(ask_id: object, answer: Answer) -> Answered | Refused:
+    number = refusals.number_of(ask_id)
+    session = lock_one(Session.objects.filter(asks__pk=number)) if number else None
+    if session is None:
+        refused = refusals.not_found()
         refusals.record(refused, answer, ask=None, ask_ref=ask_id)
         return refused
-    session = lock_session(session_id)
-    ask = Ask.objects.select_related("agent", "run", "closed_by").get(pk=ask_id)
+    ask = Ask.objects.select_related("run", "gate").get(pk=number)
+    ask.session, ask.agent = session, session.agent
     if (verdict := _recorded_before(ask, answer)) is not None:
         return Answered(ask, verdict, repeated=True)
-    gate = refusals.gate_of(ask)
-    refused_for = refusals.first_refusal(ask, gate, answer)
-    if refused_for is not None:
-        return _refuse(session, ask, refused_for, answer)
-    verdict = _record(session, ask, answer)
+    case = Case(session, ask, answer)
+    if (refused := refusals.first_refusal(case)) is not None:
+        return _refuse(case, refused)
+    verdict = _record(case)
     closing.go_on(session, ask)
     return Answered(ask, verdict)
 
 
 def _recorded_before(ask: Ask, answer: Answer) -> Verdict | None:
     """The verdict, if this person has given this very answer already."""
-    verdict = Verdict.objects.select_related("option").filter(ask=ask).first()
-    if verdict is None or verdict.decided_by_id != answer.by.pk:
+    if ask.status != AskStatus.ANSWERED or answer.flaw:
         return None
-    if not access.may_see(answer.by, ask):
+    verdict = Verdict.objects.select_related("option").get(ask=ask)
+    if verdict.decided_by_id != answer.by.pk or not access.may_see(answer.by, ask):
         return None
     same_option = (verdict.option.key if verdict.option else "") == answer.option
     same_words = verdict.text == answer.text.strip()
-    same_echo = _as_text(verdict.echo) == _as_text(answer.echo)
-    return verdict if same_option and same_words and same_echo else None
+    return verdict if same_option and same_words and _same_echo(ask, answer) else None
 
 
-def _as_text(echo: dict[str, Any] | None) -> dict[str, str]:
-    return {key: str(value) for key, value in (echo or {}).items()}
+def _same_echo(ask: Ask, answer: Answer) -> bool:
+    gate = binding.gate_of(ask)
+    return gate is None or binding.matches(answer.echo, binding.of_gate(gate))
 
 
-def _refuse(session: Session, ask: Ask, refused: Refused, answer: Answer) -> Refused:
-    refusals.record(refused, answer, ask=ask, ask_ref=ask.pk)
-    refusals.say(session, ask, refused, answer)
-    if refused.reason == Reason.STALE and ask.status == AskStatus.OPEN:
-        fresh = reasking.ask_again(session, ask)
-        return Refused(refused.reason, refused.detail, ask, fresh)
+def _refuse(case: Case, refused: Refused) -> Refused:
+    refusals.record(refused, case.answer, ask=case.ask, ask_ref=case.ask.pk)
+    refusals.say(case.session, case.ask, refused, case.answer)
+    if refused.reason == Reason.STALE and case.ask.status == AskStatus.OPEN and case.has_drifted:
+        return replace(refused, replaced_by=reasking.ask_again(case.session, case.ask))
     return refused
 
 
-def _record(session: Session, ask: Ask, answer: Answer) -> Verdict:
-    option = Option.objects.filter(ask=ask, key=answer.option).first() if answer.option else None
+def _record(case: Case) -> Verdict:
+    session, ask, answer, option = case.session, case.ask, case.answer, case.option
     verdict = Verdict.objects.create(
         ask=ask,
         decided_by_id=answer.by.pk,
@@ -112,30 +110,13 @@ def _record(session: Session, ask: Ask, answer: Answer) -> Verdict:
         option_label=option.label if option else "",
         text=answer.text.strip(),
         meaning=option.meaning if option else Meaning.ANSWER,
-        echo=answer.echo,
-        via=answer.via,
+        echo=binding.of_gate(case.gate).as_echo() if case.gate else None,
+        via=answer.via[:16],
+        decided_at=session.locked_at,
     )
-    ledger.verdict(ask, verdict, answer)
     closing.close(session, ask, AskStatus.ANSWERED, by=answer.by)
-    _owe(session, ask, verdict, option, answer)
-    return verdict
-
-
-def _owe(
-    session: Session, ask: Ask, verdict: Verdict, option: Option | None, answer: Answer
-) -> None:
+    ledger.verdict(ask, verdict, answer)
     author = f"human:{answer.by.get_username()}"
-    said = " — ".join(part for part in (verdict.option_label, verdict.text) if part)
-    data = {
-        "ask_id": ask.pk,
-        "request_key": ask.request_key,
-        "prompt": ask.prompt,
-        "option": option.key if option else "",
-        "label": verdict.option_label,
-        "text": verdict.text,
-        "meaning": verdict.meaning,
-    }
-    inbox.owe(
-        session, InboxKind.VERDICT, author=author, body=said, data=data, source_key=f"ask:{ask.pk}"
-    )
-    events.record(session, "verdict", actor=author, text=said, run=ask.run, data=data)
+    owed = owing.owe_verdict(session, ask, verdict, author=author)
+    events.record(session, "verdict", actor=author, text=owed.body, run=ask.run, data=owed.data)
+    return verdict

@@ -7,6 +7,8 @@ prefix ``v1:``. NaN, infinities and what JSON cannot say are refused, never roun
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -14,6 +16,7 @@ import rfc8785
 
 from agents.lifecycle import RunStatus
 from agents.models import Run, Session
+from agents.words import is_storable
 from asks import policies
 from asks.models import Ask, Gate
 
@@ -50,33 +53,45 @@ def action_hash(operation: str, params: Any) -> str:
 
 
 def canonical(value: Any) -> bytes:
-    """RFC 8785 canonical JSON. Raises Unhashable beyond the bounds above."""
-    _check_bounds(value)
+    """RFC 8785 canonical JSON. Raises Unhashable for what has none, or is beyond the bounds above."""
+    _check(value)
     try:
         encoded = rfc8785.dumps(value)
     except rfc8785.CanonicalizationError as error:
-        raise Unhashable(str(error)) from error
-    except UnicodeEncodeError as error:
-        raise Unhashable("A text holds half of a character.") from error
+        raise Unhashable(f"This is not JSON: {error}.") from error
     if len(encoded) > MAX_BYTES:
         raise Unhashable(f"The params are {len(encoded)} bytes; {MAX_BYTES} are the most.")
     return encoded
 
 
-def _check_bounds(value: Any) -> None:
+def _check(value: Any) -> None:
     keys, waiting = 0, [(value, 0)]
     while waiting:
         part, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise Unhashable(f"The params are nested deeper than {MAX_DEPTH}.")
-        if isinstance(part, dict):
-            keys += len(part)
-            waiting.extend((inner, depth + 1) for inner in part.values())
-        elif isinstance(part, list | tuple):
-            keys += len(part)
-            waiting.extend((inner, depth + 1) for inner in part)
+        inner = _inside(part)
+        keys += len(inner)
         if keys > MAX_KEYS:
             raise Unhashable(f"The params have more than {MAX_KEYS} keys and items.")
+        waiting.extend((piece, depth + 1) for piece in inner)
+        _check_piece(part)
+
+
+def _inside(part: Any) -> Sequence[Any]:
+    if isinstance(part, dict):
+        return list(part.values())
+    return part if isinstance(part, list | tuple) else ()
+
+
+def _check_piece(part: Any) -> None:
+    texts = part if isinstance(part, dict) else [part]
+    if any(isinstance(text, str) and not is_storable(text) for text in texts):
+        raise Unhashable("A text holds a NUL or half of a character.")
+    if isinstance(part, float) and not math.isfinite(part):
+        raise Unhashable(f"{part} is no number in JSON.")
+    if isinstance(part, int) and abs(part) > LARGEST:
+        raise Unhashable("A whole number is larger than 2^53 - 1: say it as a text.")
 
 
 def run_version(run: Run) -> str:
@@ -126,22 +141,18 @@ def restored(params: Any) -> Any:
     return params
 
 
-def missing(echo: dict[str, Any]) -> list[str]:
-    """The parts of a binding that an echo does not have at all."""
-    return [name for name in NAMES if not _word(echo.get(name))]
+def is_whole(echo: object) -> bool:
+    """Whether what came back has every part of a binding, whatever they say."""
+    return all(_part(echo, name) for name in NAMES)
 
 
-def matches(echo: dict[str, Any], binding: Binding) -> bool:
-    """Whether an echo says exactly this binding. Numbers may come back from a form as text."""
-    return all(_word(echo.get(name)) == str(value) for name, value in asdict(binding).items())
+def matches(echo: object, binding: Binding) -> bool:
+    """Whether what came back says exactly this. Numbers may come back from a form as text."""
+    return all(_part(echo, name) == str(value) for name, value in binding.as_echo().items())
 
 
-def kept(echo: dict[str, Any]) -> dict[str, Any]:
-    """What of an echo that matches is worth keeping: the binding and nothing else."""
-    return {name: echo[name] for name in NAMES}
-
-
-def _word(value: object) -> str:
+def _part(echo: object, name: str) -> str:
+    value = echo.get(name) if isinstance(echo, dict) else None
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return str(value)
     return value if isinstance(value, str) else ""

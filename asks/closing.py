@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from agents import hints, moves, queueing, waking
+from agents import events, hints, moves, queueing, waking
 from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
 from agents.models import Run, Session
 from asks import ledger
@@ -31,13 +31,26 @@ def close(
     """
     ask.status, ask.closed_at, ask.close_reason = status, session.locked_at, reason
     ask.closed_by_id = by.pk if by else None
-    ask.superseded_by = replaced_by
+    ask.superseded_by, ask.agent = replaced_by, session.agent
     ask.save(update_fields=["status", "closed_at", "closed_by", "close_reason", "superseded_by"])
     if status != AskStatus.ANSWERED:
         ledger.closing(ask)
     session.open_asks -= 1
     _count_down(session, ask.run)
     hints.owners_moved(session.agent_id)
+
+
+def replace(session: Session, old: Ask, fresh: Ask, *, why: str) -> None:
+    """Close an open ask of a locked session for another that stands in its place."""
+    close(session, old, AskStatus.SUPERSEDED, reason=why, replaced_by=fresh)
+    events.record(
+        session,
+        "superseded",
+        actor="system",
+        run=old.run,
+        text=f"{why} It is asked anew.",
+        data={"ask_id": old.pk, "replaced_by": fresh.pk},
+    )
 
 
 def _count_down(session: Session, run: Run) -> None:

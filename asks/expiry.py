@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents import clock, events, steering
+from agents.locking import lock_one
 from agents.models import Session
 from asks import closing
 from asks.lifecycle import AskStatus
@@ -16,19 +17,21 @@ BATCH = 100
 def expire_due() -> int:
     """Expire every open ask whose time has passed; how many were. Safe to run anywhere, at once."""
     due = Ask.objects.filter(status=AskStatus.OPEN, expires_at__lte=clock.now())
-    return sum(_expire(*row) for row in due.values_list("session_id", "pk")[:BATCH])
+    rows = due.order_by("expires_at", "pk").values_list("session_id", "pk")
+    return sum(_expire(*row) for row in rows[:BATCH])
 
 
 @transaction.atomic
 def _expire(session_id: int, ask_id: int) -> bool:
-    session = (
-        Session.objects.select_for_update(of=("self",), skip_locked=True)
-        .select_related("agent")
-        .filter(pk=session_id)
-        .first()
+    """Expire one ask if it is still open and nobody is busy with its session just now."""
+    session = lock_one(Session.objects.filter(pk=session_id), if_free=True)
+    if session is None:
+        return False
+    due = Ask.objects.filter(
+        pk=ask_id, status=AskStatus.OPEN, expires_at__lte=session.locked_at
     )
-    ask = Ask.objects.select_related("run").filter(pk=ask_id, status=AskStatus.OPEN).first()
-    if session is None or ask is None:
+    ask = due.select_related("run").first()
+    if ask is None:
         return False
     closing.close(session, ask, AskStatus.EXPIRED, reason="Nobody answered in time.")
     events.record(

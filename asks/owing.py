@@ -7,27 +7,26 @@ from typing import Any
 from agents import inbox
 from agents.lifecycle import InboxKind
 from agents.models import InboxItem, Run, Session
-from asks.models import Ask, Option, Verdict
+from asks.models import Ask, Verdict
 
 
-def owe_verdict(session: Session, ask: Ask, verdict: Verdict, *, again_to: Run | None = None) -> InboxItem:
+def owe_verdict(
+    session: Session, ask: Ask, verdict: Verdict, *, author: str, again_to: Run | None = None
+) -> InboxItem:
     """Owe a locked session a verdict; once, and once more for each later run that asks the same."""
     return inbox.owe(
         session,
         InboxKind.VERDICT,
-        author=f"human:{verdict.decided_by.get_username()}",
-        body=words_of(verdict),
-        data=data_of(ask, verdict, verdict.option),
+        author=author,
+        body=" — ".join(part for part in (verdict.option_label, verdict.text) if part),
+        data=_data_of(ask, verdict),
         source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
     )
 
 
-def words_of(verdict: Verdict) -> str:
-    return " — ".join(part for part in (verdict.option_label, verdict.text) if part)
-
-
-def data_of(ask: Ask, verdict: Verdict, option: Option | None) -> dict[str, Any]:
+def _data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
     """What a runtime reads of a verdict: the option by its id, and by its label as it was shown."""
+    option = verdict.option
     return {
         "ask_id": ask.pk,
         "request_key": ask.request_key,

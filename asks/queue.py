@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
-from agents.lifecycle import NOTHING_IS_WRONG, WORKING, Status
+from agents.lifecycle import NOTHING_IS_WRONG, WORKING, SessionState, Status
 from agents.models import Event, Session
 from asks import access
 from asks.lifecycle import AskStatus
@@ -81,3 +81,11 @@ def decided(person: AbstractBaseUser) -> QuerySet[Ask]:
     """Asks that are over, newest first."""
     over = access.asks_of(person).exclude(status=AskStatus.OPEN)
     return with_card_facts(over).order_by("-closed_at", "-pk")
+
+
+def expired(person: AbstractBaseUser) -> QuerySet[Ask]:
+    """What nobody answered in time and nobody asked again: the backlog, newest first."""
+    unanswered = access.asks_of(person).filter(
+        status=AskStatus.EXPIRED, superseded_by=None, session__state=SessionState.PAUSED
+    )
+    return with_card_facts(unanswered).order_by("-closed_at", "-pk")

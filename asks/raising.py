@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
+from datetime import datetime
 
-from django.db.models import F
+from django.db.models import Q
 
-from agents import clock, events, hints, prose
+from agents import events, hints, prose, waking
+from agents.lifecycle import Cause
 from agents.models import Run, Session
-from agents.words import is_blank
-from asks import binding, policies
-from asks.drafts import ActionDraft, AskDraft, OptionDraft
+from agents.words import storable
+from asks import binding, closing, draft_check, owing, policies
+from asks.draft_check import BadDraft
+from asks.drafts import ActionDraft, AskDraft
+from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
 
-MAX_PROMPT = 16_000
-MAX_OPTIONS = 60
-MAX_LABEL = 4_000
-MAX_KEY = 100
-MAX_OPERATION = 200
+__all__ = ["BadDraft", "create", "next_key", "raise_ask", "raise_asks"]
 
-
-class BadDraft(ValueError):
-    """A question that cannot be asked, with what is wrong with it."""
+_TIMES = re.compile(r"~\d+\Z")
 
 
 def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
@@ -37,60 +37,139 @@ def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
                 "ignored",
                 actor="system",
                 run=run,
-                text=draft.prompt[:2000],
+                text=str(draft.prompt)[:2000],
                 data={"why": str(error)},
             )
 
 
 def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask:
-    """One ask, on a locked session. A request raised before is returned as it is. BadDraft if ill-formed.
+    """Raise one ask on a locked session and return the ask that stands for it. Raises BadDraft.
 
-    The caller restates the session.
+    A request that is open already, in the same words and for the same action, is not raised twice;
+    if it says something else now, it is replaced. A question that was answered in the same words is
+    told its answer again, unless this very run was given it: then, and for an action in any case, a
+    person is asked anew. The caller restates the session.
     """
-    _check(draft)
-    known = Ask.objects.filter(session=session, request_key=draft.request_key).first()
-    if known is not None:
-        return known
-    ask = _create(session, run, draft)
-    if draft.action is not None:
-        _bind(session, run, ask, draft.action)
-    _count(session, run, +1)
-    _say_asked(session, run, ask, draft)
-    return ask
+    draft_check.check(draft)
+    before = _asked_before(session, run, draft.request_key)
+    if before is None:
+        return create(session, run, draft, request_key=draft.request_key)
+    same = _is_the_same(session, before, draft)
+    if before.status == AskStatus.OPEN and same:
+        return before
+    if before.status == AskStatus.ANSWERED and same and draft.action is None:
+        if not owing.was_given(run, before):
+            _tell_again(session, run, before)
+            return before
+    fresh = create(session, run, draft, request_key=next_key(session, draft.request_key))
+    if before.status == AskStatus.OPEN:
+        closing.replace(session, before, fresh, why="The agent asked it differently.")
+    return fresh
 
 
-def _create(session: Session, run: Run, draft: AskDraft) -> Ask:
-    prompt = draft.prompt.replace("\x00", "\ufffd").strip()
+def create(
+    session: Session,
+    run: Run,
+    draft: AskDraft,
+    *,
+    request_key: str,
+    opened_at: datetime | None = None,
+    expires_at: datetime | None = None,
+    imported: bool = False,
+) -> Ask:
+    """The rows of one open ask of a locked session, counted and said in its thread."""
+    if draft.expires_in is not None:
+        expires_at = session.locked_at + draft.expires_in
+    prompt = storable(draft.prompt).strip()
     ask = Ask.objects.create(
         session=session,
         run=run,
         agent=session.agent,
-        request_key=draft.request_key,
+        request_key=request_key,
         kind=draft.kind,
         prompt=prompt,
         prompt_html=prose.to_html(prompt),
         free_text=draft.free_text or not draft.options,
         money_critical=draft.action.money_critical if draft.action else False,
-        context=draft.context,
-        expires_at=clock.now() + draft.expires_in if draft.expires_in else None,
+        context=storable(draft.context),
+        imported=imported,
+        opened_at=opened_at or session.locked_at,
+        expires_at=expires_at,
     )
+    _offer(ask, draft)
+    if draft.action is not None:
+        _bind(session, run, ask, draft.action)
+    session.open_asks += 1
+    run.open_asks += 1
+    run.save(update_fields=["open_asks"])
+    _say_asked(session, run, ask, draft)
+    return ask
+
+
+def next_key(session: Session, request_key: str) -> str:
+    """The key for asking once more: ``k~2``, ``k~3`` …"""
+    root = _TIMES.sub("", request_key)
+    taken = set(
+        Ask.objects.filter(session=session, request_key__startswith=f"{root}~").values_list(
+            "request_key", flat=True
+        )
+    )
+    return next(key for n in itertools.count(2) if (key := f"{root}~{n}") not in taken)
+
+
+def _asked_before(session: Session, run: Run, request_key: str) -> Ask | None:
+    """The last ask that was raised for a request, with the run at hand if it is that run's."""
+    asked = Ask.objects.filter(session=session).select_related("run", "gate")
+    again = Q(request_key__startswith=f"{_TIMES.sub('', request_key)}~")
+    for ask in asked.filter(Q(request_key=request_key) | again).order_by("-pk"):
+        if ask.request_key == request_key or _TIMES.sub("", ask.request_key) == request_key:
+            ask.run = run if ask.run_id == run.pk else ask.run
+            return ask
+    return None
+
+
+def _tell_again(session: Session, run: Run, answered: Ask) -> None:
+    """The answer is there already: the next run carries it."""
+    author = f"human:{answered.verdict.decided_by.get_username()}"
+    owing.owe_verdict(session, answered, answered.verdict, author=author, again_to=run)
+    waking.wake(session, Cause.HUMAN)
+
+
+def _is_the_same(session: Session, ask: Ask, draft: AskDraft) -> bool:
+    """Whether an ask says what a draft says, and stands for the same action in the same run."""
+    gate = binding.gate_of(ask)
+    if (gate is None) != (draft.action is None):
+        return False
+    if gate is not None and draft.action is not None:
+        action = binding.action_hash(draft.action.operation, draft.action.params)
+        if action != gate.action_hash or binding.present(session, ask, gate) != binding.of_gate(gate):
+            return False
+    return ask.prompt == storable(draft.prompt).strip() and _offered(ask) == [
+        (option.key, option.label) for option in draft.options
+    ]
+
+
+def _offered(ask: Ask) -> list[tuple[str, str]]:
+    return [(option.key, option.label) for option in ask.options.order_by("position")]
+
+
+def _offer(ask: Ask, draft: AskDraft) -> None:
     Option.objects.bulk_create(
         Option(
             ask=ask,
             key=option.key,
             label=option.label,
-            detail=option.detail,
+            detail=storable(option.detail),
             style=option.style,
             meaning=option.meaning,
             position=place,
         )
         for place, option in enumerate(draft.options)
     )
-    return ask
 
 
-def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft) -> Gate:
-    gate = Gate.objects.create(
+def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft) -> None:
+    ask.gate = Gate.objects.create(
         ask=ask,
         session=session,
         number=session.gate_count,
@@ -98,11 +177,9 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft) -> Gate:
         params=action.params,
         action_hash=binding.action_hash(action.operation, action.params),
         policy_version=policies.version_in_force(session.agent_id),
-        run_version=binding.run_version(run),
+        run_version=binding.run_version(binding.newest_run(session, run)),
     )
     session.gate_count += 1
-    session.save(update_fields=["gate_count"])
-    return gate
 
 
 def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
@@ -114,53 +191,4 @@ def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
         text=ask.prompt,
         data={"ask_id": ask.pk, "options": [option.label for option in draft.options]},
     )
-    tell_owners(session)
-
-
-def _count(session: Session, run: Run, change: int) -> None:
-    """The only writer of how many asks are open. The session's own field is saved by restate."""
-    session.open_asks += change
-    session.save(update_fields=["open_asks"])
-    Run.objects.filter(pk=run.pk).update(open_asks=F("open_asks") + change)
-    run.open_asks += change
-
-
-def tell_owners(session: Session) -> None:
-    """Hint at every owner's page that their queue changed."""
-    for owner_id in session.agent.owners.values_list("pk", flat=True):
-        hints.queue_moved(owner_id)
-
-
-def _check(draft: AskDraft) -> None:
-    if is_blank(draft.prompt):
-        raise BadDraft("The question has no words.")
-    if len(draft.prompt) > MAX_PROMPT:
-        raise BadDraft(f"The question has {len(draft.prompt)} characters; {MAX_PROMPT} are the most.")
-    if not draft.request_key or len(draft.request_key) > 200:
-        raise BadDraft("The request key must have 1 to 200 characters.")
-    _check_options(draft.options)
-    if draft.action is not None:
-        _check_action(draft.action)
-
-
-def _check_options(options: tuple[OptionDraft, ...]) -> None:
-    if len(options) > MAX_OPTIONS:
-        raise BadDraft(f"There are {len(options)} options; {MAX_OPTIONS} are the most.")
-    if len({option.key for option in options}) < len(options):
-        raise BadDraft("Two options have the same id.")
-    for option in options:
-        if is_blank(option.label) or not option.key or "\x00" in option.label + option.key:
-            raise BadDraft("An option has no label or no id.")
-        if len(option.label) > MAX_LABEL or len(option.key) > MAX_KEY:
-            raise BadDraft(f"An option is too long: {MAX_LABEL} characters are the most.")
-
-
-def _check_action(action: ActionDraft) -> None:
-    if is_blank(action.operation) or len(action.operation) > MAX_OPERATION:
-        raise BadDraft(f"The operation must have 1 to {MAX_OPERATION} characters.")
-    try:
-        canonical = binding.canonical(action.params)
-    except binding.Unhashable as error:
-        raise BadDraft(f"The action cannot be bound. {error}") from error
-    if b"\\u0000" in canonical:
-        raise BadDraft("The action cannot be bound. PostgreSQL holds no NUL character.")
+    hints.owners_moved(session.agent_id)

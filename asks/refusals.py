@@ -160,10 +160,7 @@ def _gated(case: Case) -> Refused | None:
 def _binding(case: Case) -> Refused | None:
     if case.gate is None:
         return None
-    if not case.answer.echo or not isinstance(case.answer.echo, dict):
-        return refuse(Reason.UNBINDABLE, case.ask)
-    missing = binding.missing(case.answer.echo)
-    if missing:
+    if not binding.is_whole(case.answer.echo):
         return refuse(Reason.UNBINDABLE, case.ask)
     shown = binding.of_gate(case.gate)
     if case.has_drifted or not binding.matches(case.answer.echo, shown):

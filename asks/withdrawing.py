@@ -6,13 +6,16 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import events
-from agents.locking import lock_session
-from asks import access, closing
-from asks.lifecycle import AskStatus, Reason
+from agents.locking import lock_one
+from agents.models import Session
+from agents.words import storable
+from asks import access, closing, refusals
+from asks.lifecycle import AskStatus
 from asks.models import Ask
-from asks.refusals import Answer, Refused, record
+from asks.refusals import Answer, Refused
 
 MAX_REASON = 1000
+NOTHING_APPROVED = "Withdrawn without an answer. Nothing was approved."
 
 
 @transaction.atomic
@@ -20,29 +23,38 @@ def withdraw(
     *, ask_id: int, by: AbstractBaseUser, reason: str = "", via: str = "page"
 ) -> Ask | Refused:
     """Withdraw an open ask as one of its owners. The same person again gets the ask as it is."""
-    attempt = Answer(by=by, text=reason, via=via)
-    session_id = Ask.objects.filter(pk=ask_id).values_list("session_id", flat=True).first()
-    session = lock_session(session_id) if session_id is not None else None
-    ask = Ask.objects.select_related("agent", "run", "closed_by").filter(pk=ask_id).first()
-    if ask is None or session is None or not access.may_see(by, ask):
-        refused = Refused(Reason.NOT_FOUND, str(Reason.NOT_FOUND.label))
-        record(refused, attempt, ask=ask, ask_ref=ask_id)
-        return refused
+    number = refusals.number_of(ask_id)
+    session = lock_one(Session.objects.filter(asks__pk=number)) if number else None
+    if session is None:
+        return _refuse(refusals.not_found(), None, Answer(by=by, text=reason, via=via), ask_id)
+    ask = Ask.objects.select_related("run", "gate").get(pk=number)
+    ask.session, ask.agent = session, session.agent
+    if not access.may_answer(by, ask):
+        return _refuse(refusals.not_found(), ask, Answer(by=by, text=reason, via=via), ask_id)
     if ask.status == AskStatus.WITHDRAWN and ask.closed_by_id == by.pk:
         return ask
     if ask.status != AskStatus.OPEN:
-        refused = Refused(Reason.CLOSED, f"This question was already {ask.status}.", ask)
-        record(refused, attempt, ask=ask, ask_ref=ask_id)
-        return refused
-    reason = reason.replace("\x00", "\ufffd").strip()[:MAX_REASON]
-    closing.close(session, ask, AskStatus.WITHDRAWN, by=by, reason=reason)
+        refused = refusals.already_closed(ask)
+        return _refuse(refused, ask, Answer(by=by, text=reason, via=via), ask_id)
+    take_back(session, ask, by=by, reason=reason)
+    closing.go_on(session, ask)
+    return ask
+
+
+def take_back(session: Session, ask: Ask, *, by: AbstractBaseUser, reason: str) -> None:
+    """Close an open ask of a locked session as withdrawn. The caller goes on or restates."""
+    why = storable(reason if isinstance(reason, str) else "").strip()[:MAX_REASON]
+    closing.close(session, ask, AskStatus.WITHDRAWN, by=by, reason=why)
     events.record(
         session,
         "withdrawn",
         actor=f"human:{by.get_username()}",
         run=ask.run,
-        text=reason or "Withdrawn without an answer. Nothing was approved.",
+        text=why or NOTHING_APPROVED,
         data={"ask_id": ask.pk, "prompt": ask.prompt[:500]},
     )
-    closing.go_on(session, ask)
-    return ask
+
+
+def _refuse(refused: Refused, ask: Ask | None, attempt: Answer, ask_ref: object) -> Refused:
+    refusals.record(refused, attempt, ask=ask, ask_ref=ask_ref)
+    return refused

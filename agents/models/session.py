@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -39,6 +41,10 @@ class Session(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     data = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(db_default=Now())
+
+    #: When its lock was taken: the one moment of all that is done under it. Not stored, and missing
+    #: from a session that is not locked. See ``agents.locking``.
+    locked_at: datetime
 
     class Meta:
         ordering = ("-created_at", "-id")

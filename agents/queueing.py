@@ -1,0 +1,57 @@
+"""Queues the next run of a session: when it is due, may work, and nothing of it is live."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from agents import inbox, moves, tasks, waking
+from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
+from agents.models import Lane, Run, Session
+
+
+def proceed(session: Session) -> Run | None:
+    """Queue the next run of a locked session if it is due, and store its standing; the run, if any.
+
+    Every verb that changes a session ends with this, or with ``moves.restate`` when nothing of it
+    can have become due.
+    """
+    live = moves.live_run(session)
+    queued = None if live else _queue_if_due(session)
+    moves.restate(session, live or queued)
+    return queued
+
+
+def may_work(session: Session) -> bool:
+    return (
+        session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
+    )
+
+
+def take_back(session: Session, run: Run) -> None:
+    """Cancel a run that has not ended its turn: its wake stands again, and all it was given is owed."""
+    inbox.release(run)
+    moves.move(session, run, RunStatus.CANCELLED)
+    waking.wake(session, Cause(run.cause))
+
+
+def _queue_if_due(session: Session) -> Run | None:
+    if session.wake_at is None or session.wake_at > session.locked_at or not may_work(session):
+        return None
+    if session.wake_cause != Cause.HUMAN and (until := _lane_blocked_until(session)):
+        waking.defer(session, until)
+        return None
+    session.run_count += 1
+    run = Run.objects.create(
+        session=session, number=session.run_count, cause=waking.consume(session)
+    )
+    tasks.enqueue(run.pk)
+    return run
+
+
+def _lane_blocked_until(session: Session) -> datetime | None:
+    if not session.agent.lane:
+        return None
+    blocked = Lane.objects.filter(
+        name=session.agent.lane, blocked_until__gt=session.locked_at
+    ).first()
+    return blocked.blocked_until if blocked else None

@@ -1,0 +1,40 @@
+"""The standing cast of tests: an owner, a colleague who owns the same agent, a stranger who owns none."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from agents.models import Agent, Session
+from tests.factories import AgentFactory, UserFactory, home_of
+
+
+@pytest.fixture
+def owner(db: None) -> User:  # noqa: ARG001
+    person: User = UserFactory(username="olga")
+    return person
+
+
+@pytest.fixture
+def colleague(db: None) -> User:  # noqa: ARG001
+    person: User = UserFactory(username="carl")
+    return person
+
+
+@pytest.fixture
+def stranger(db: None) -> User:  # noqa: ARG001
+    person: User = UserFactory(username="sam")
+    return person
+
+
+@pytest.fixture
+def agent(owner: User, colleague: User) -> Agent:
+    """An active agent of both owners that starts when told."""
+    made: Agent = AgentFactory(slug="ledger", owners=[owner, colleague])
+    return made
+
+
+@pytest.fixture
+def session(agent: Agent) -> Session:
+    """The agent's home session."""
+    return home_of(agent)
