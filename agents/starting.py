@@ -1,11 +1,12 @@
-"""How a run comes to be and who carries it: queue, claim, renew, give back.
+"""Who carries a run: claim, renew, append, give back.
 
-A run is queued when a session is due and nothing of it is live. A worker claims it by raising its
-epoch under a lease; a claim whose lease has run out may be taken over by any other worker.
+A worker claims a queued run by raising its epoch under a lease; a claim whose lease has run out may
+be taken over by any other worker.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -13,14 +14,27 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from agents import clock, events, inbox, moves, tasks, waking
-from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
-from agents.locking import lock_session
-from agents.models import Lane, Run, Session
+from agents import events, inbox, moves, queueing, tasks, waking
+from agents.lifecycle import RunStatus
+from agents.locking import lock_one, lock_session
+from agents.models import Run, Session
 from agents.runtime import AgentFacts, Fence, Turn
+from agents.words import storable
 
 HISTORY = 12
-HISTORY_KINDS = ("report", "summary", "notice", "message", "mail", "asked", "verdict")
+WORKER_NAME = 120
+HISTORY_KINDS = (
+    "report",
+    "summary",
+    "notice",
+    "message",
+    "mail",
+    "asked",
+    "verdict",
+    "withdrawn",
+    "expired",
+    "superseded",
+)
 
 
 class ClaimLost(Exception):
@@ -31,93 +45,60 @@ def lease() -> timedelta:
     return timedelta(seconds=settings.RUN_LEASE_SECONDS)
 
 
-def queue_if_due(session: Session, *, now: datetime | None = None) -> Run | None:
-    """Queue the next run of a locked session if it is due and may work, and wake a worker.
-
-    The caller restates the session afterwards.
-    """
-    now = now or clock.now()
-    if session.wake_at is None or session.wake_at > now or not may_work(session):
-        return None
-    if moves.live_run(session) is not None:
-        return None
-    if session.wake_cause != Cause.HUMAN and (until := _lane_blocked_until(session, now)):
-        waking.defer(session, until)
-        return None
-    return _queue(session)
-
-
-def _queue(session: Session) -> Run:
-    session.run_count += 1
-    run = Run.objects.create(
-        session=session, number=session.run_count, cause=waking.consume(session)
-    )
-    tasks.enqueue(run.pk)
-    return run
-
-
-def may_work(session: Session) -> bool:
-    return (
-        session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
-    )
-
-
-def _lane_blocked_until(session: Session, now: datetime) -> datetime | None:
-    if not session.agent.lane:
-        return None
-    lane = Lane.objects.filter(name=session.agent.lane, blocked_until__gt=now).first()
-    return lane.blocked_until if lane else None
-
-
 @transaction.atomic
-def claim(*, run_id: int, worker: str) -> Turn | None:
-    """Take a queued run, or one whose lease ran out. None when there is nothing to take."""
-    found = Run.objects.filter(pk=run_id).values_list("session_id", flat=True).first()
-    if found is None:
+def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
+    """Take a queued run, or one whose lease ran out. None when there is nothing to take.
+
+    ``again`` asks once more after the answer was lost: what this worker has got then is its own.
+    """
+    session = lock_one(Session.objects.filter(runs=run_id))
+    if session is None:
         return None
-    session = lock_session(found)
-    run = Run.objects.get(pk=run_id)
-    now = clock.now()
+    run, now = Run.objects.get(pk=run_id), session.locked_at
+    if again and run.status == RunStatus.RUNNING and run.worker == worker[:WORKER_NAME]:
+        return _turn(session, run, inbox.lease_to(run))
     if not _claimable(session, run, now):
         return None
-    left_behind = run.process
-    first = run.epoch == 0
     moves.move(
+        session,
         run,
         RunStatus.RUNNING,
         epoch=run.epoch + 1,
-        worker=worker[:120],
+        worker=worker[:WORKER_NAME],
         lease_until=now + lease(),
-        process={},
         started_at=run.started_at or now,
     )
     given = inbox.lease_to(run)
-    _say_started(session, run, first=first, worker=worker)
-    moves.restate(session)
-    return _turn(session, run, given, left_behind)
+    waking.satisfied(session)
+    _say_started(session, run)
+    moves.restate(session, run)
+    return _turn(session, run, given)
 
 
 def _claimable(session: Session, run: Run, now: datetime) -> bool:
     if run.status == RunStatus.QUEUED:
-        return may_work(session)
+        return queueing.may_work(session)
     return (
         run.status == RunStatus.RUNNING and run.lease_until is not None and run.lease_until < now
     )
 
 
-def _say_started(session: Session, run: Run, *, first: bool, worker: str) -> None:
+def _say_started(session: Session, run: Run) -> None:
     events.record(
         session,
         "started",
         actor="system",
         run=run,
-        data={"cause": run.cause, "epoch": run.epoch, "worker": worker, "again": not first},
+        data={
+            "cause": run.cause,
+            "epoch": run.epoch,
+            "worker": run.worker,
+            "again": run.epoch > 1,
+        },
     )
 
 
-def _turn(
-    session: Session, run: Run, given: list[inbox.Owed], left_behind: dict[str, object]
-) -> Turn:
+def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
     agent = session.agent
     return Turn(
         run_id=run.pk,
@@ -139,7 +120,7 @@ def _turn(
         history=_history(session, before_run=run),
         external_id=session.external_id,
         session_data=session.data,
-        left_behind=left_behind,
+        left_behind=run.process,
     )
 
 
@@ -167,23 +148,36 @@ def held(fence: Fence) -> QuerySet[Run]:
 
 @transaction.atomic
 def give_back(fence: Fence) -> bool:
-    """Return a run unfinished to the queue, for a worker that shuts down."""
+    """Return a run unfinished to the queue, for a worker that shuts down.
+
+    A run of what was paused meanwhile would wait there for nobody: it gives its wake back instead.
+    """
     session = lock_session(fence.session_id)
     run = held(fence).first()
     if run is None:
         return False
-    moves.move(run, RunStatus.QUEUED, worker="")
-    tasks.enqueue(run.pk)
-    moves.restate(session)
+    if queueing.may_work(session):
+        moves.move(session, run, RunStatus.QUEUED, worker="")
+        tasks.enqueue(run.pk)
+        moves.restate(session, run)
+    else:
+        queueing.take_back(session, run)
+        moves.restate(session, None)
     return True
 
 
 @transaction.atomic
-def append(fence: Fence, new: list[events.NewEvent]) -> bool:
-    """Write what happened in a turn, if the claim still holds."""
+def append(fence: Fence, new: Sequence[events.NewEvent]) -> bool:
+    """Write what happened in a turn; False, and nothing written, when the claim is lost.
+
+    Doing it again writes nothing twice, as long as each event has a ``once_key``.
+    """
     session = lock_session(fence.session_id)
     run = held(fence).first()
     if run is None:
         return False
     events.record_all(session, new, run=run)
+    used = next((event.data for event in reversed(new) if event.kind == "usage"), None)
+    if used is not None:
+        Run.objects.filter(pk=run.pk).update(usage=storable(used))
     return True

@@ -9,21 +9,29 @@ from __future__ import annotations
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
-from agents import clock, inbox, moves, starting, tasks, waking
+from agents import clock, inbox, queueing, tasks, waking
 from agents.lifecycle import LIVE_RUNS, AgentState, Cause, InboxKind, InboxState, SessionState
+from agents.locking import lock_one
 from agents.models import InboxItem, Run, Session
 
 BATCH = 100
 
-#: Runs that a worker should look at and that no job waiting in the queue points to.
+#: Runs that a worker should look at and that no job waiting in the queue points to. A queued run
+#: whose job was fetched a moment ago is about to be claimed: it gets a second.
 _RUNS_WITHOUT_A_JOB = """
-SELECT run.id FROM agents_run run
-WHERE (run.status = 'queued' AND run.queued_at < clock_timestamp() - interval '1 second'
-       OR run.status = 'running' AND run.lease_until < clock_timestamp())
-  AND NOT EXISTS (
+SELECT run.id FROM (
+    SELECT queued.id FROM agents_run queued
+    JOIN agents_session session ON session.id = queued.session_id AND session.state = 'active'
+    JOIN agents_agent agent ON agent.id = session.agent_id AND agent.lifecycle = 'active'
+    WHERE queued.status = 'queued' AND queued.queued_at < clock_timestamp() - interval '1 second'
+    UNION ALL
+    SELECT lapsed.id FROM agents_run lapsed
+    WHERE lapsed.status = 'running' AND lapsed.lease_until < clock_timestamp()
+) run
+WHERE NOT EXISTS (
     SELECT FROM procrastinate_jobs job
     WHERE job.task_name = %s AND job.status = 'todo' AND (job.args->>'run_id')::bigint = run.id)
-ORDER BY run.id LIMIT %s
+LIMIT %s
 """
 
 
@@ -46,8 +54,7 @@ def _due_sessions() -> list[int]:
 
 
 def _lock_if_free(session_id: int) -> Session | None:
-    rows = Session.objects.select_for_update(of=("self",), skip_locked=True)
-    return rows.select_related("agent").filter(pk=session_id).first()
+    return lock_one(Session.objects.filter(pk=session_id), if_free=True)
 
 
 @transaction.atomic
@@ -55,9 +62,7 @@ def _start_if_due(session_id: int) -> bool:
     session = _lock_if_free(session_id)
     if session is None:
         return False
-    run = starting.queue_if_due(session)
-    moves.restate(session)
-    return run is not None
+    return queueing.proceed(session) is not None
 
 
 def _forgotten_sessions() -> list[int]:
@@ -77,9 +82,8 @@ def _wake_forgotten(session_id: int) -> bool:
     if session is None or session.wake_at is not None or not inbox.waits(session):
         return False
     only_mail = not session.inbox.filter(state=InboxState.QUEUED).exclude(kind=InboxKind.MAIL)
-    waking.wake(session, Cause.MAIL if only_mail else Cause.HUMAN, clock.now())
-    starting.queue_if_due(session)
-    moves.restate(session)
+    waking.wake(session, Cause.MAIL if only_mail else Cause.HUMAN)
+    queueing.proceed(session)
     return True
 
 
