@@ -33,6 +33,7 @@ def of_verdict(verdict: Verdict) -> dict[str, Any]:
             "via": verdict.via,
             "decided_at": moment(verdict.decided_at),
         },
+        "closing": _closing(verdict.ask),
     }
 
 
@@ -57,13 +58,17 @@ def of_closing(ask: Ask) -> dict[str, Any]:
     return {
         "ask": of_ask(ask),
         "gate": of_gate(ask),
-        "closing": {
-            "status": ask.status,
-            "closed_at": moment(ask.closed_at),
-            "by": ask.closed_by_id,
-            "reason": ask.close_reason,
-            "superseded_by": ask.superseded_by_id,
-        },
+        "closing": _closing(ask),
+    }
+
+
+def _closing(ask: Ask) -> dict[str, Any]:
+    return {
+        "status": ask.status,
+        "closed_at": moment(ask.closed_at),
+        "by": ask.closed_by_id,
+        "reason": ask.close_reason,
+        "superseded_by": ask.superseded_by_id,
     }
 
 
