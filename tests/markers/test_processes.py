@@ -38,6 +38,11 @@ def python(source: str, *arguments: str, **more: Any) -> Command:
     return Command(**{"argv": argv, "cwd": "/", "env": minimal_env(), "grace_seconds": 0.5, **more})
 
 
+def shell(script: str, **more: Any) -> Command:
+    """What is up within milliseconds even on a busy machine."""
+    return python("", argv=("/bin/sh", "-c", script), **more)
+
+
 async def everything(command: Command) -> list[Spawned | Wrote | Exited]:
     async with aclosing(run(command)) as events:
         return [event async for event in events]
@@ -179,25 +184,13 @@ def test_death_by_a_signal_is_a_negative_code() -> None:
 
 @pytest.mark.case("aoa-72")
 def test_the_wall_clock_ends_a_command_that_ignores_term() -> None:
-    source = """
-        import signal, time
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        print("up", flush=True)
-        time.sleep(600)
-    """
-    said, end = go(python(source, wall_clock_seconds=1))
+    said, end = go(shell("trap '' TERM; echo up; sleep 600", wall_clock_seconds=2))
     assert (said, end.code, end.cause) == ("up\n", -signal.SIGKILL, "timeout")
 
 
 def test_a_polite_command_may_finish_its_words_when_the_time_is_over() -> None:
-    source = """
-        import signal, sys, time
-        def bye(*_): print("bye", flush=True); sys.exit(0)
-        signal.signal(signal.SIGTERM, bye)
-        print("up", flush=True)
-        time.sleep(600)
-    """
-    said, end = go(python(source, wall_clock_seconds=1, grace_seconds=10))
+    script = "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done"
+    said, end = go(shell(script, wall_clock_seconds=2, grace_seconds=10))
     assert (said, end.cause) == ("up\nbye\n", "timeout")
 
 
@@ -254,7 +247,8 @@ def test_a_grandchild_that_left_the_group_is_killed_too() -> None:
 
 
 def test_grandchildren_are_killed_at_the_timeout() -> None:
-    said, end = go(python(GRANDCHILD, "wait", wall_clock_seconds=2))
+    script = "trap '' TERM; sleep 600 & echo $!; wait"
+    said, end = go(shell(script, wall_clock_seconds=2))
     assert end.cause == "timeout"
     assert until_gone(int(said))
 

@@ -145,10 +145,10 @@ def test_a_signal_is_named() -> None:
 
 @pytest.mark.case("aoa-72")
 def test_a_timeout_is_to_be_tried_again_and_keeps_what_was_reported() -> None:
-    source = "import time; print('REPORT: slow', flush=True); time.sleep(600)"
-    events, ended = take(running(source, wall_clock_seconds=1))
+    command = ["/bin/sh", "-c", "echo 'REPORT: slow'; sleep 600"]
+    events, ended = take({"command": command, "wall_clock_seconds": 2})
     assert ended.outcome is Outcome.RETRYABLE_ERROR
-    assert ended.error == "The command ran longer than 1 seconds and was ended."
+    assert ended.error == "The command ran longer than 2 seconds and was ended."
     assert Reported("slow") in events
 
 
