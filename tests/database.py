@@ -24,6 +24,7 @@ from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
 from workspace.postgres import LocalPostgres
+from workspace.preparing import disconnect
 
 PROJECT = Path(__file__).resolve().parent.parent
 # Durable against the death of a process, not of the machine: the tests' data is worth nothing.
@@ -127,14 +128,6 @@ class TestServer:
         with (self.folder / name).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | how)
             yield
-
-
-def disconnect() -> None:
-    """Close this thread's connection and the pool behind it."""
-    connection = connections["default"]
-    connection.close()
-    if connection.settings_dict["OPTIONS"].get("pool"):
-        connection.close_pool()
 
 
 def migrations_fingerprint() -> str:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import psycopg
 from django.core.management import call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from workspace.postgres_binaries import OLDEST_MAJOR
 
@@ -48,6 +49,14 @@ def prepare_database(url: str, world: str, say: Callable[[str], None]) -> None:
         if world != "none":
             say(f"Building the {world} world")
             call_command("build_world", world)
+
+
+def disconnect() -> None:
+    """Close this thread's connection and the pool behind it."""
+    connection = connections["default"]
+    connection.close()
+    if isinstance(connection, DatabaseWrapper):
+        connection.close_pool()
 
 
 def _reason(error: Exception) -> str:

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connections
 from django.http.request import validate_host
 from django.urls import reverse
 
@@ -22,12 +21,14 @@ from workspace.claim import Claim
 from workspace.entry import issue_token
 from workspace.listening import PortError, address_for_people, listen
 from workspace.postgres import LocalPostgres, PostgresError
-from workspace.preparing import CannotRunError, check_database, prepare_database
+from workspace.preparing import CannotRunError, check_database, disconnect, prepare_database
 from workspace.state import PROJECT, StateError, make_state_folder, state_dir
 from workspace.supervising import Supervisor
 
 READY_SECONDS = 60.0
 EARLY_DEATHS = 3  # of the web process, before it ever answered
+EARLY_ERRORS = 10  # answers that say the web process does not work, before one that it does
+WORKING = range(200, 500)  # a redirect to https, or a host that is not allowed, is an answer too
 TEND_SECONDS = 0.2
 LOOK_AT_DATABASE_SECONDS = 2.0
 LAST_ONE_ENDS_SECONDS = 10.0
@@ -64,7 +65,7 @@ def run(plan: Plan, say: Callable[[str], None]) -> None:
             start_children(supervisor, listener, worker=plan.worker)
             wait_until_healthy(address_for_people(listener), supervisor)
             say(f"Ready: {address_to_open(listener)}{entry_path()}")
-            forget_connections()
+            disconnect()
             keep_running(supervisor, database, say)
         except StopRequested:
             say("Stopping")
@@ -139,7 +140,7 @@ def database_up(say: Callable[[str], None]) -> Iterator[LocalPostgres | None]:
         database.start()
         yield database
     finally:
-        forget_connections()
+        disconnect()
         leave(database, say)
 
 
@@ -153,28 +154,32 @@ def start_children(supervisor: Supervisor, listener: socket.socket, *, worker: b
 
 
 def wait_until_healthy(address: str, supervisor: Supervisor) -> None:
-    """Wait for the first answer of the web process."""
+    """Wait for the first answer of the web process; give up on one that dies or only errs."""
     web = supervisor.children[0]
     deadline = time.monotonic() + READY_SECONDS
-    while not answers(address, "/healthz"):
+    errors = 0
+    while (status := status_of(address, "/healthz")) not in WORKING:
         supervisor.tend()
-        if web.deaths >= EARLY_DEATHS or time.monotonic() > deadline:
-            raise CannotRunError("The web process does not start; what it said is above.")
+        errors += status is not None
+        if web.deaths >= EARLY_DEATHS or errors >= EARLY_ERRORS or time.monotonic() > deadline:
+            raise CannotRunError("The web process does not work; what it said is above.")
         time.sleep(TEND_SECONDS)
 
 
 def answers(address: str, path: str) -> bool:
-    """Whether a GET is answered by a working web process, be it with a redirect to https.
+    """Whether a GET is answered by a working web process."""
+    return status_of(address, path) in WORKING
 
-    No proxy of the environment stands in between.
-    """
+
+def status_of(address: str, path: str) -> int | None:
+    """The HTTP status of a GET, or None without an answer. No proxy stands in between."""
     place = urlsplit(address)
     connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
     try:
         connection.request("GET", path)
-        return connection.getresponse().status < 500
+        return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return None
     finally:
         connection.close()
 
@@ -208,13 +213,6 @@ def keep_running(
                 _start_again(database, say)
             next_look = time.monotonic() + LOOK_AT_DATABASE_SECONDS
         time.sleep(TEND_SECONDS)
-
-
-def forget_connections() -> None:
-    """Hold no connection while we only watch."""
-    connection = connections["default"]
-    connection.close()
-    connection.close_pool()
 
 
 def leave(database: LocalPostgres, say: Callable[[str], None]) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from workspace.running import CannotRunError, Plan, run
+from workspace.preparing import CannotRunError
+from workspace.running import Plan, run
 
 WORLDS = ("demo", "conformance", "none")
 
