@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import threading
 from collections.abc import Iterator
@@ -61,10 +62,19 @@ class Receiver:
 
 
 @contextmanager
-def receiver(prepare: Any = None) -> Iterator[Receiver]:
-    """A receiver on a free port; ``prepare`` may wrap its socket."""
+def receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """A receiver on a free port, by https with a context that has a certificate."""
 
     class Handler(BaseHTTPRequestHandler):
+        def setup(self) -> None:
+            if tls is not None:
+                self.request = tls.wrap_socket(self.request, server_side=True)
+            super().setup()
+
+        def finish(self) -> None:
+            super().finish()
+            self.request.close()
+
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length", 0))
             body = self.rfile.read(length)
@@ -84,9 +94,7 @@ def receiver(prepare: Any = None) -> Iterator[Receiver]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.handle_error = lambda *_: None  # type: ignore[method-assign] # clients may hang up
-    scheme = "http"
-    if prepare is not None:
-        server.socket, scheme = prepare(server.socket), "https"
+    scheme = "http" if tls is None else "https"
     place = Receiver(f"{scheme}://127.0.0.1:{server.server_address[1]}/hook")
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()

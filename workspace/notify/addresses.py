@@ -1,7 +1,7 @@
 """Which addresses a webhook may go to: public ones only, and the one that was checked is used.
 
-A name is looked up once per attempt and the connection goes to the address found, so that a name
-cannot point elsewhere between the check and the connection.
+A name is looked up once per attempt and the connection goes to an address found then, so that a
+name cannot point elsewhere between the check and the connection.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def check_url(url: str) -> SplitResult:
     return parts
 
 
-async def address_for(parts: SplitResult) -> str:
-    """The address to connect to. Raises Undelivered if there is none, or one that is not public."""
+async def addresses_of(parts: SplitResult) -> list[str]:
+    """The addresses to try, in order. Raises Undelivered if there is none, or one not public."""
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
@@ -51,7 +51,7 @@ async def address_for(parts: SplitResult) -> str:
     addresses = [str(info[4][0]) for info in found]
     if not settings.WEBHOOKS_ALLOW_PRIVATE and not all(map(is_public, addresses)):
         raise Undelivered(f"The host {parts.hostname} has an address that is not public.")
-    return addresses[0]
+    return list(dict.fromkeys(addresses))
 
 
 def is_public(address: str) -> bool:

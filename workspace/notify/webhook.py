@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import functools
 import hashlib
 import hmac
@@ -17,10 +18,11 @@ import secrets
 import ssl
 import time
 from typing import Any
+from urllib.parse import SplitResult
 
 import httpx
 
-from workspace.notify.addresses import address_for, check_url
+from workspace.notify.addresses import addresses_of, check_url
 from workspace.notify.outbox import Parcel
 from workspace.notify.undelivered import Undelivered
 
@@ -28,6 +30,8 @@ SECONDS = 10.0
 #: So much of an answer is read, for the error's sake.
 MAX_ANSWER = 2_000
 GONE = 410
+#: A host that has several addresses, one of them unreachable, is still reached in time.
+_TIMES = httpx.Timeout(SECONDS, connect=3.0)
 
 
 def new_secret() -> str:
@@ -70,12 +74,22 @@ async def send(parcel: Parcel) -> None:
 
 
 async def _post(parcel: Parcel, body: bytes) -> tuple[int, str]:
-    """Send to the very address that was checked, under the name's own certificate."""
+    """Send to the first address that takes a connection, of those that were checked."""
     try:
         parts = check_url(parcel.url)
     except ValueError as error:
         raise Undelivered(str(error)) from error
-    address = await address_for(parts)
+    addresses = await addresses_of(parts)
+    for address in addresses[:-1]:
+        with contextlib.suppress(httpx.ConnectError, httpx.ConnectTimeout):
+            return await _post_to(address, parts, parcel, body)
+    return await _post_to(addresses[-1], parts, parcel, body)
+
+
+async def _post_to(
+    address: str, parts: SplitResult, parcel: Parcel, body: bytes
+) -> tuple[int, str]:
+    """Send to this very address, under the certificate of the name."""
     headers = {
         "host": parts.netloc,
         "content-type": "application/json",
@@ -84,7 +98,7 @@ async def _post(parcel: Parcel, body: bytes) -> tuple[int, str]:
     }
     url = httpx.URL(parcel.url).copy_with(host=address)
     async with (
-        httpx.AsyncClient(verify=_certificates(), trust_env=False, timeout=SECONDS) as client,
+        httpx.AsyncClient(verify=_certificates(), trust_env=False, timeout=_TIMES) as client,
         client.stream(
             "POST", url, content=body, headers=headers, extensions={"sni_hostname": parts.hostname}
         ) as answer,
