@@ -21,4 +21,4 @@ def test_link_signs_in_once_and_only_by_the_button(page: Page, owner: User) -> N
     answer = page.goto(path)
     assert answer is not None
     assert answer.status == 410
-    expect(page.get_by_role("heading")).to_have_text("This link no longer works")
+    expect(page.get_by_role("heading")).to_have_text("This link does not work")
