@@ -1,4 +1,4 @@
-"""Database work from the event loop, in threads, that outlives a PostgreSQL that is away for a moment."""
+"""Database work from the event loop, in threads, that outlives a PostgreSQL that is away."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import psycopg
 from channels.db import DatabaseSyncToAsync
 from django.db import InterfaceError, OperationalError, connections
 
@@ -24,7 +25,7 @@ LONGEST_PAUSE = 1.0
 async def in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Do database work in a thread; done again for up to a minute while PostgreSQL is away.
 
-    Only for work that may be done twice: a commit may have gone through although its answer was lost.
+    Only for work that may be done twice: a commit may have gone through with its answer lost.
     """
     return await in_database_within(PATIENCE, work, *args, **kwargs)
 
@@ -70,15 +71,14 @@ async def until_it_answers(lost: object) -> None:
 
 def answers() -> bool:
     """Whether PostgreSQL takes a new connection now."""
-    wrapper = connections["default"]
     try:
-        wrapper.Database.connect(**wrapper.get_connection_params()).close()
-    except wrapper.Database.Error:
+        psycopg.connect(**connections["default"].get_connection_params()).close()
+    except psycopg.Error:
         return False
     return True
 
 
 def pool_in_use() -> object:
     """The pool there is now; None before the first connection."""
-    pools: dict[str, object] = connections["default"]._connection_pools  # type: ignore[attr-defined]
+    pools: dict[str, object] = getattr(connections["default"], "_connection_pools", {})
     return pools.get("default")

@@ -17,7 +17,8 @@ import itertools
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import cast
 
 from agents import processes, runtime, settling, starting
 from agents.database import LOST, in_database, in_database_within
@@ -39,7 +40,7 @@ def worker_name() -> str:
 
 
 class Carrier:
-    """Carries up to ``slots`` runs at once. They outlive the queue's own connection to PostgreSQL."""
+    """Carries up to ``slots`` runs at once. They outlive the queue's connection to PostgreSQL."""
 
     def __init__(self, slots: int) -> None:
         self._slots = asyncio.Semaphore(slots)
@@ -144,15 +145,20 @@ async def _listen(turn: Turn, transcript: Transcript) -> Ended:
     return _broken("The turn ended without an outcome.")
 
 
-async def _events_of(turn: Turn) -> AsyncIterator[TurnEvent]:
+async def _events_of(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
     try:
         taker = runtime.by_key(turn.agent.runtime)
     except LookupError as error:
         yield _broken(str(error))
         return
-    async with contextlib.aclosing(taker.take_turn(turn)) as happening:  # type: ignore[type-var]
+    async with contextlib.aclosing(_closable(taker.take_turn(turn))) as happening:
         async for event in happening:
             yield event
+
+
+def _closable(events: AsyncIterator[TurnEvent]) -> AsyncGenerator[TurnEvent, None]:
+    """A runtime gives an async generator; the port asks for no more than that it can be closed."""
+    return cast("AsyncGenerator[TurnEvent, None]", events)
 
 
 def _broken(error: str) -> Ended:
@@ -169,7 +175,7 @@ async def _keep_claim(turn: Turn) -> None:
 
 
 async def _settle(turn: Turn, ended: Ended) -> None:
-    """Settle the turn. One whose end cannot be stored has failed: it must not start over for ever."""
+    """Settle the turn. One whose end cannot be stored has failed, lest it start over for ever."""
     try:
         settled = await in_database(settling.settle, turn.fence, ended)
     except LOST:

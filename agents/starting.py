@@ -78,9 +78,7 @@ def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
 def _claimable(session: Session, run: Run, now: datetime) -> bool:
     if run.status == RunStatus.QUEUED:
         return queueing.may_work(session)
-    return (
-        run.status == RunStatus.RUNNING and run.lease_until is not None and run.lease_until < now
-    )
+    return run.status == RunStatus.RUNNING and run.lease_until is not None and run.lease_until < now
 
 
 def _say_started(session: Session, run: Run) -> None:

@@ -23,11 +23,13 @@ _JOBS_OF_THE_DEAD = """
 SELECT job.id FROM procrastinate_jobs job
 LEFT JOIN procrastinate_workers worker ON worker.id = job.worker_id
 WHERE job.status = 'doing'
-  AND (job.worker_id IS NULL OR worker.last_heartbeat < now() - %s)
+  AND (job.worker_id IS NULL OR worker.last_heartbeat < now() - make_interval(secs => %s))
 ORDER BY job.id LIMIT %s
 FOR UPDATE OF job SKIP LOCKED
 """
-_DEAD_WORKERS = "DELETE FROM procrastinate_workers WHERE last_heartbeat < now() - %s"
+_DEAD_WORKERS = (
+    "DELETE FROM procrastinate_workers WHERE last_heartbeat < now() - make_interval(secs => %s)"
+)
 _FINISHED_LONG_AGO = """
 DELETE FROM procrastinate_jobs WHERE id IN (
     SELECT job.id FROM procrastinate_jobs job
@@ -42,16 +44,17 @@ DELETE FROM procrastinate_jobs WHERE id IN (
 @transaction.atomic
 def sweep() -> int:
     """Put back the jobs of workers that have gone silent; how many. 0 while another one sweeps."""
+    silence = health.silence().total_seconds()
     with connection.cursor() as cursor:
         cursor.execute(_ONE_AT_A_TIME)
         if not cursor.fetchone()[0]:
             return 0
-        cursor.execute(_JOBS_OF_THE_DEAD, [health.silence(), BATCH])
+        cursor.execute(_JOBS_OF_THE_DEAD, [silence, BATCH])
         stalled = [row[0] for row in cursor.fetchall()]
         manager = JobManager(DjangoConnector())
         for job_id in stalled:
             manager.retry_job_by_id(job_id, retry_at=utils.utcnow())
-        cursor.execute(_DEAD_WORKERS, [health.silence()])
+        cursor.execute(_DEAD_WORKERS, [silence])
     return len(stalled)
 
 

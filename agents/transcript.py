@@ -54,7 +54,10 @@ class Transcript:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._closing = True
         self._news.set()
@@ -74,7 +77,7 @@ class Transcript:
             self._waiting.append(self._as_event(event))
         self._size += len(event.text) if isinstance(event, Said | Reported | Noticed) else 1
         self._news.set()
-        if self._is_much() and not self._writer.done():
+        while self._is_much() and not self._writer.done():
             self._hurry.set()
             self._room.clear()
             await self._room.wait()

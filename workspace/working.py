@@ -53,7 +53,7 @@ DUTIES = (
 
 
 async def work(concurrency: int, say: Callable[[str], None]) -> None:
-    """Carry up to so many runs at once until SIGTERM or SIGINT; then give back what is under way."""
+    """Carry up to so many runs at once until SIGTERM or SIGINT; then give back what is not done."""
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE_THREADS, "database"))
     stop = asyncio.Event()
@@ -63,13 +63,11 @@ async def work(concurrency: int, say: Callable[[str], None]) -> None:
     jobs = [asyncio.create_task(_keep_fetching(carrier, concurrency, say))]
     jobs += [asyncio.create_task(_do_regularly(duty)) for duty in DUTIES]
     jobs.append(asyncio.create_task(Courier().run(stop)))
-    await asyncio.wait([*jobs, stopping := asyncio.create_task(stop.wait())], return_when="FIRST_COMPLETED")
+    await stop.wait()
     for job in jobs:
         job.cancel()
     ending = asyncio.create_task(carrier.stop())
     await asyncio.wait([*jobs, ending], timeout=STOP_WITHIN)
-    if not stopping.done():
-        raise RuntimeError("The worker's loop ended by itself.")
     say("Worker stopped.")
 
 
@@ -81,8 +79,9 @@ async def _keep_fetching(carrier: Carrier, concurrency: int, say: Callable[[str]
         try:
             await _fetch(carrier, concurrency, say)
             log.warning("The connection to the queue was lost; connecting again.")
-        except Exception as error:
-            log.warning("The queue cannot be used (%s); trying again.", " ".join(str(error).split()))
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the next attempt may do better
+            why = " ".join(str(error).split()) or type(error).__name__
+            log.warning("The queue cannot be used (%s); trying again.", why)
         if asyncio.get_running_loop().time() - began > LONGEST_PAUSE:
             pause = FIRST_PAUSE
         await asyncio.sleep(pause)

@@ -1,6 +1,7 @@
 """Real workers on a database that each test has to itself: jobs and all."""
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,4 +49,4 @@ def start_worker(tmp_path: Path, database: None) -> Iterator[Callable[..., Worke
     yield start
     for worker in workers:
         worker.end()
-        print(worker.said())  # pytest shows it when the test failed
+        sys.stdout.write(worker.said())  # pytest shows it when the test failed

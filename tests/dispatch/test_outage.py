@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import dj_database_url
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
@@ -60,13 +61,10 @@ def database(
 
 
 def point_at(url: str) -> None:
-    import dj_database_url
-
+    """Use the database of a URL, here and in the processes we start."""
     disconnect()
     os.environ["DATABASE_URL"] = url
-    place = dj_database_url.parse(url)
-    names = ("NAME", "USER", "PASSWORD", "HOST", "PORT")
-    connections["default"].settings_dict.update({name: place[name] for name in names})
+    connections["default"].settings_dict.update(dj_database_url.parse(url))
 
 
 def power_cut(postgres: LocalPostgres) -> None:

@@ -1,7 +1,8 @@
-"""A worker dies or freezes with a run in hand: another takes over, and the first one is shut out."""
+"""A worker dies or freezes with a run in hand: another takes over, and the first is shut out."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_a_killed_workers_run_is_taken_over(
     killed_at = time.monotonic()
     eventually(lambda: session.runs.get().epoch == 2, "another worker has the run")
     with capsys.disabled():
-        print(f"\n  taken over {time.monotonic() - killed_at:.1f} s after kill -9")
+        sys.stdout.write(f"\n  taken over {time.monotonic() - killed_at:.1f} s after kill -9\n")
     run = until(run, "completed")
     assert run.worker.endswith(f":{second.pid}")
     assert not alive(command)

@@ -38,15 +38,13 @@ def test_a_worker_carries_a_run_to_its_end(owner: User, start_worker: StartWorke
     assert (run.outcome, run.epoch, run.process) == ("WORK_DONE", 1, {})
     assert "hello" in said(session)
     assert seqs(session) == list(range(1, len(seqs(session)) + 1))
-    assert worker.said().splitlines() == [
-        f"Worker {run.worker} ready: up to 8 runs at once."
-    ]
+    assert worker.said().splitlines() == [f"Worker {run.worker} ready: up to 8 runs at once."]
 
 
 def test_an_answer_resumes_the_run_that_asked(owner: User, start_worker: StartWorker) -> None:
-    session = session_of(
-        owner, "reconciler", f"if grep -q 'Which ledger'; then echo Booked.; {DONE}; else {ASKS}; fi"
-    )
+    answered = f"echo Booked.; {DONE}"
+    script = f"if grep -q 'Which ledger'; then {answered}; else {ASKS}; fi"
+    session = session_of(owner, "reconciler", script)
     start_worker()
     asked = until(start(session, owner), "waiting_human")
     answering.answer(ask_id=Ask.objects.get().pk, by=owner, option="us")
@@ -57,10 +55,10 @@ def test_an_answer_resumes_the_run_that_asked(owner: User, start_worker: StartWo
 
 def test_runs_overlap(owner: User, start_worker: StartWorker, tmp_path: Path) -> None:
     """Each of them waits for the three others: one after the other they would never end."""
-    meet = (
-        f"touch {tmp_path}/$0; while [ $(ls {tmp_path} | grep -c guest) -lt 4 ]; do sleep 0.1; done;"
-        f" {DONE}"
-    )
+    meet = f"""
+        cd {tmp_path}; touch $0
+        while [ $(ls | grep -c guest) -lt 4 ]; do sleep 0.1; done; {DONE}
+    """
     runs = []
     for number in range(4):
         guest = {"command": ["/bin/sh", "-c", meet, f"guest-{number}"]}
@@ -83,6 +81,7 @@ def test_a_worker_that_is_told_to_stop_gives_its_run_back(
     run = start(session, owner)
     worker = start_worker()
     command = pid_in(tmp_path / "pid")
+    eventually(lambda: "first" in said(session), "its first word is written")
     worker.stop(how)
     assert worker.running.returncode == 0
     assert worker.said().splitlines()[1:] == ["Worker stopped."]

@@ -1,0 +1,116 @@
+"""A run that waits for a person is a row: it holds no process, no thread and no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.db import connection
+
+from agents.models import Event, Run, Session
+from asks import answering
+from asks.models import Ask, Verdict
+from tests.dispatch.world import (
+    ASKS,
+    DONE,
+    Worker,
+    eventually,
+    session_of,
+    start,
+    until,
+)
+
+StartWorker = Callable[..., Worker]
+PARKED = 60
+
+#: Asks once, and is done when it is told the answer.
+ASKS_ONCE = f"if grep -q 'Which ledger'; then {DONE}; else {ASKS}; fi"
+
+
+def held_by(worker: Worker) -> tuple[int, int, int]:
+    """Child processes, threads and connections of a worker."""
+    proc = Path(f"/proc/{worker.pid}")
+    children = (proc / f"task/{worker.pid}/children").read_text().split()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        return len(children), len(list((proc / "task").iterdir())), cursor.fetchone()[0]
+
+
+def waiting() -> int:
+    return Run.objects.filter(status="waiting_human").count()
+
+
+def test_parked_runs_hold_nothing(owner: User, start_worker: StartWorker) -> None:
+    """As many processes, threads and connections with sixty of them as with one round of eight."""
+    worker = start_worker()
+    for number in range(8):
+        start(session_of(owner, f"warm-up-{number}", ASKS_ONCE), owner)
+    eventually(lambda: waiting() == 8, "all of them wait")
+    before = held_by(worker)
+    for number in range(PARKED):
+        start(session_of(owner, f"asker-{number}", ASKS_ONCE), owner)
+    eventually(lambda: waiting() == 8 + PARKED, "all of them wait")
+    eventually(lambda: held_by(worker)[0] == 0, "no command is left")
+    processes, threads, connections = held_by(worker)
+    assert processes == 0
+    # Idle threads and connections of a pool come and go within its size, whoever is parked.
+    assert threads <= max(before[1], 8 + 8 + 8)
+    assert connections <= max(before[2], 12 + 4 + 1)
+
+
+def test_after_a_restart_all_that_waited_can_be_answered(
+    owner: User, start_worker: StartWorker
+) -> None:
+    """C117: everything is restarted; each parked run goes on with its own answer."""
+    first = start_worker()
+    sessions = [session_of(owner, f"asker-{number}", ASKS_ONCE) for number in range(20)]
+    for session in sessions:
+        start(session, owner)
+    eventually(lambda: waiting() == 20, "all of them wait")
+    first.kill()
+    start_worker()
+    for number, ask in enumerate(Ask.objects.order_by("id")):
+        answering.answer(ask_id=ask.pk, by=owner, option=("eu", "us")[number % 2])
+    for session in sessions:
+        until(Run.objects.get(session=session, number=2), "completed")
+    assert Verdict.objects.count() == 20
+    assert waiting() == 0
+
+
+def test_an_answer_that_comes_with_the_question_is_not_lost(
+    owner: User, start_worker: StartWorker
+) -> None:
+    """C52: the ask is there only once it can be answered, so no answer comes too early."""
+    start_worker()
+    session = session_of(owner, "asker", ASKS_ONCE)
+    start(session, owner)
+    eventually(Ask.objects.exists, "the ask is there")
+    ask = Ask.objects.get()
+    answering.answer(ask_id=ask.pk, by=owner, option="eu")
+    until(Run.objects.get(session=session, number=2), "completed")
+
+
+def test_a_schedule_piles_up_no_runs_on_one_that_waits(
+    owner: User, start_worker: StartWorker
+) -> None:
+    """C116: a scheduled run asks while nobody is there. It parks; the schedule goes on after it."""
+    wake = {"kind": "schedule", "every_seconds": 1}
+    session = session_of(owner, "nightly", ASKS_ONCE, wake=wake)
+    start_worker()
+    eventually(lambda: Run.objects.filter(session=session).exists(), "the schedule starts it")
+    run = until(Run.objects.get(session=session), "waiting_human")
+    # Other scheduled work goes on, tick after tick, while this one waits.
+    other = session_of(owner, "hourly", DONE, wake=wake)
+    eventually(lambda: Run.objects.filter(session=other).count() >= 3, "three ticks have passed")
+    assert list(Run.objects.filter(session=session)) == [run]
+    assert Ask.objects.filter(session=session).count() == 1
+    assert Session.objects.get(pk=session.pk).status == "WAITING_HUMAN"
+    answering.answer(ask_id=Ask.objects.get(session=session).pk, by=owner, option="eu")
+    until(Run.objects.get(session=session, number=2), "completed")
+    eventually(lambda: Run.objects.filter(session=session).count() >= 3, "the schedule goes on")
+    started = Event.objects.filter(session=session, kind="started")
+    assert started.count() == started.values("run").distinct().count()

@@ -1,0 +1,203 @@
+"""The queue's traps, one by one: what a job is worth, to whom, and what becomes of a lost one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, connections, transaction
+from django.db.models.functions import Now
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.psycopg_connector import PsycopgConnector
+
+from agents import starting, sweeping, tasks, ticking
+from agents.models import Run
+from tests.dispatch.world import DONE, Worker, eventually, session_of, start, until
+from workspace import working
+
+StartWorker = Callable[..., Worker]
+
+
+def jobs(**which: object) -> list[int]:
+    return [job.args["run_id"] for job in ProcrastinateJob.objects.filter(**which).order_by("id")]
+
+
+def execute(statement: str, *values: str | int | None) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return int(cursor.rowcount)
+
+
+def silent_worker(seconds: int) -> int:
+    """A worker in the queue's books that showed its last sign of life so long ago."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO procrastinate_workers (last_heartbeat)"
+            " VALUES (now() - make_interval(secs => %s)) RETURNING id",
+            [seconds],
+        )
+        return int(cursor.fetchone()[0])
+
+
+class UndoneError(Exception):
+    """Ends a transaction, on purpose."""
+
+
+def test_a_job_is_undone_with_its_transaction_inside_a_worker_too(database: None) -> None:  # noqa: ARG001
+    """There the library's connector is another one: a bare defer would leave a job behind."""
+
+    @transaction.atomic
+    def enqueue_and_fail() -> None:
+        tasks.enqueue(1)
+        raise UndoneError
+
+    def enqueue_and_undo() -> None:
+        with pytest.raises(UndoneError):
+            enqueue_and_fail()
+
+    async def inside_a_worker() -> None:
+        with app.replace_connector(PsycopgConnector(kwargs=connector_params())):
+            async with app.open_async():
+                await asyncio.to_thread(enqueue_and_undo)
+                await asyncio.to_thread(tasks.enqueue, 2)
+
+    asyncio.run(inside_a_worker())
+    assert jobs() == [2]
+
+
+def test_waking_twice_is_no_error(owner: User, start_worker: StartWorker) -> None:
+    """The second job finds nothing to claim; neither the transaction nor the queue minds."""
+    session = session_of(owner, "greeter", DONE)
+    run = start(session, owner)
+    with transaction.atomic():
+        tasks.enqueue(run.pk)
+        tasks.enqueue(run.pk)
+    start_worker()
+    assert until(run, "completed").epoch == 1
+    eventually(lambda: not jobs(status__in=["todo", "doing"]), "all jobs are done")
+    assert jobs(status="succeeded") == [run.pk] * 3
+
+
+def test_an_emptied_queue_heals(owner: User, start_worker: StartWorker) -> None:
+    run = start(session_of(owner, "greeter", DONE), owner)
+    execute("DELETE FROM procrastinate_jobs")
+    start_worker()
+    until(run, "completed")
+
+
+def test_a_job_that_waits_for_its_time_is_found(owner: User, start_worker: StartWorker) -> None:
+    """Nobody notifies of it: it is found by polling, so the worker must poll often."""
+    run = start(session_of(owner, "greeter", DONE), owner)
+    Run.objects.filter(pk=run.pk).update(queued_at=Now() + starting.lease() * 100)
+    start_worker()
+    execute("DELETE FROM procrastinate_jobs")
+    execute(
+        "INSERT INTO procrastinate_jobs (queue_name, task_name, args, scheduled_at) VALUES"
+        " (%s, %s, jsonb_build_object('run_id', %s::int), now() + interval '1 second')",
+        tasks.QUEUE,
+        tasks.DISPATCH,
+        run.pk,
+    )
+    until(run, "completed")
+    assert working.POLL_EVERY <= 1
+
+
+def test_only_the_dead_ones_jobs_are_put_back(database: None) -> None:  # noqa: ARG001
+    dead, living = silent_worker(60), silent_worker(1)
+    for number, worker in enumerate((dead, living, None), start=1):
+        tasks.enqueue(number)
+        execute(
+            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s"
+            " WHERE (args->>'run_id')::int = %s",
+            worker,
+            number,
+        )
+    tasks.enqueue(4)
+    assert sweeping.sweep() == 2
+    assert jobs(status="todo") == [1, 3, 4]
+    assert jobs(status="doing") == [2]
+    assert list(ProcrastinateWorker.objects.values_list("id", flat=True)) == [living]
+    assert sweeping.sweep() == 0
+
+
+def test_one_sweeps_at_a_time(database: None) -> None:  # noqa: ARG001
+    """A second one neither waits nor works from an old list."""
+    tasks.enqueue(1)
+    execute("UPDATE procrastinate_jobs SET status = 'doing'")
+    with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
+        assert sweeping.sweep() == 1
+        assert elsewhere.submit(in_a_thread(sweeping.sweep)).result(timeout=60) == 0
+
+
+def in_a_thread(work: Callable[[], int]) -> Callable[[], int]:
+    """The work, with its thread's connection given back afterwards."""
+
+    def run() -> int:
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    return run
+
+
+def test_a_job_that_a_worker_is_finishing_is_left_alone(database: None) -> None:  # noqa: ARG001
+    """Its row is locked: the sweep passes it by rather than wait or put it back."""
+    tasks.enqueue(1)
+    execute("UPDATE procrastinate_jobs SET status = 'doing'")
+    with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
+        execute("UPDATE procrastinate_jobs SET status = 'succeeded'")
+        assert elsewhere.submit(in_a_thread(sweeping.sweep)).result(timeout=60) == 0
+    assert jobs(status="succeeded") == [1]
+
+
+def test_finished_jobs_are_kept_for_some_days(database: None) -> None:  # noqa: ARG001
+    for number in (1, 2, 3):
+        tasks.enqueue(number)
+    execute("UPDATE procrastinate_jobs SET status = 'doing'")
+    execute("UPDATE procrastinate_jobs SET status = 'succeeded' WHERE (args->>'run_id')::int < 3")
+    execute(
+        "UPDATE procrastinate_events SET at = now() - interval '30 days' WHERE job_id IN"
+        " (SELECT id FROM procrastinate_jobs WHERE (args->>'run_id')::int IN (1, 3))"
+    )
+    assert sweeping.prune() == 1
+    assert jobs() == [2, 3]
+
+
+def test_a_lapsed_claim_gets_one_job_however_often_it_is_looked_at(owner: User) -> None:
+    run = start(session_of(owner, "greeter", DONE), owner)
+    assert starting.claim(run_id=run.pk, worker="gone") is not None
+    Run.objects.filter(pk=run.pk).update(lease_until=Now() - starting.lease())
+    execute("DELETE FROM procrastinate_jobs")
+    assert [ticking.tick(), ticking.tick()] == [1, 0]
+    assert jobs(status="todo") == [run.pk]
+
+
+def test_a_held_claim_gets_none(owner: User) -> None:
+    run = start(session_of(owner, "greeter", DONE), owner)
+    assert starting.claim(run_id=run.pk, worker="here") is not None
+    execute("DELETE FROM procrastinate_jobs")
+    assert ticking.tick() == 0
+
+
+def test_a_lost_network_is_noticed() -> None:
+    """Both connections of a worker give up on a database that has gone silent."""
+    of_django: dict[str, Any] = connections["default"].get_connection_params()
+    for options in (of_django, connector_params()):
+        assert 0 < options["connect_timeout"] <= 10
+        assert 0 < options["tcp_user_timeout"] <= 15_000
+        probing = options["keepalives_interval"] * options["keepalives_count"]
+        assert options["keepalives_idle"] + probing <= 15
+
+
+def test_takeover_is_quick_by_default() -> None:
+    """The longest a dead worker's run waits: its lease, a tick, and a job's way, 20 s in all."""
+    ticks = next(duty.every for duty in working.DUTIES if duty.do is ticking.tick)
+    assert settings.RUN_LEASE_SECONDS + 2 * ticks + working.POLL_EVERY <= 20
