@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from agents.append_only import append_only
 from agents.models import Agent, Run, Session
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
 
@@ -106,13 +107,11 @@ class Option(models.Model):
             models.UniqueConstraint(fields=["ask", "key"], name="option_keys_are_unique"),
             models.UniqueConstraint(fields=["ask", "position"], name="options_are_in_order"),
             models.UniqueConstraint(fields=["ask", "id"], name="options_belong_to_their_ask"),
-            models.CheckConstraint(condition=~Q(key="") & ~Q(label=""), name="an_option_has_a_name"),
-        ]
-        triggers = [
-            pgtrigger.Protect(
-                name="options_never_change", operation=pgtrigger.Update | pgtrigger.Delete
+            models.CheckConstraint(
+                condition=~Q(key="") & ~Q(label=""), name="an_option_has_a_name"
             ),
         ]
+        triggers = append_only("options")
 
     def __str__(self) -> str:
         return self.label
@@ -145,11 +144,7 @@ class Gate(models.Model):
                 name="a_gate_is_bound",
             ),
         ]
-        triggers = [
-            pgtrigger.Protect(
-                name="gates_never_change", operation=pgtrigger.Update | pgtrigger.Delete
-            ),
-        ]
+        triggers = append_only("gates")
 
     def __str__(self) -> str:
         return f"gate {self.number}: {self.operation}"

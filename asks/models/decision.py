@@ -9,6 +9,11 @@ from agents.append_only import append_only
 from asks.lifecycle import Meaning, Reason
 from asks.models.ask import Ask, Option
 
+#: A character that is neither white space nor without width, for PostgreSQL. ``agents.words`` knows
+#: more of them; this much the database itself refuses.
+VISIBLE = r"[^[:space:]\u0001-\u001f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+
+
 class Verdict(models.Model):
     """The one answer to an ask, by a person. Written once, never changed.
 
@@ -31,7 +36,7 @@ class Verdict(models.Model):
         ordering = ("-decided_at", "-id")
         constraints = [
             models.CheckConstraint(
-                condition=Q(option__isnull=False) | Q(text__regex=r"[^[:space:]]"),
+                condition=Q(option__isnull=False) | Q(text__regex=VISIBLE),
                 name="a_verdict_says_something",
             ),
         ]

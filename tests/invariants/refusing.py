@@ -1,0 +1,44 @@
+"""How tests watch the database refuse: bare SQL, past every verb and every model's own checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+
+@contextmanager
+def refused(by: str) -> Iterator[None]:
+    """The database must refuse what happens inside, naming ``by``; everything before it stands."""
+    run_sql("SET CONSTRAINTS ALL IMMEDIATE")
+    with pytest.raises(DatabaseError, match=by), transaction.atomic():
+        yield
+        run_sql("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def run_sql(statement: str, values: Sequence[object] = ()) -> None:
+    """A statement that must reach at least one row, if it is one about rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        assert cursor.rowcount != 0, "the statement found nothing to be refused"
+
+
+def copy_row(table: str, pk: int, **changes: object) -> None:
+    """Insert a copy of a row with other values in some columns, a new key always."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_name FROM information_schema.columns "
+            "WHERE table_name = %s AND column_name <> 'id'",
+            [table],
+        )
+        columns = [str(row[0]) for row in cursor.fetchall()]
+        chosen = ", ".join("%s" if column in changes else f'"{column}"' for column in columns)
+        names = ", ".join(f'"{column}"' for column in columns)
+        values = [changes[column] for column in columns if column in changes]
+        cursor.execute(
+            f'INSERT INTO "{table}" ({names}) SELECT {chosen} FROM "{table}" WHERE id = %s',  # noqa: S608
+            [*values, pk],
+        )
+        assert cursor.rowcount == 1
