@@ -118,5 +118,6 @@ def _record(case: Case) -> Verdict:
     ledger.verdict(ask, verdict, answer)
     author = f"human:{answer.by.get_username()}"
     owed = owing.owe_verdict(session, ask, verdict, author=author)
-    events.record(session, "verdict", actor=author, text=owed.body, run=ask.run, data=owed.data)
+    told = owing.data_of(ask, verdict)
+    events.record(session, "verdict", actor=author, text=owed.body, run=ask.run, data=told)
     return verdict

@@ -7,7 +7,8 @@ from typing import Any
 from agents import inbox
 from agents.lifecycle import InboxKind
 from agents.models import InboxItem, Run, Session
-from asks.models import Ask, Verdict
+from asks.lifecycle import AskKind
+from asks.models import Ask, Gate, Verdict
 
 
 def owe_verdict(
@@ -19,12 +20,12 @@ def owe_verdict(
         InboxKind.VERDICT,
         author=author,
         body=" — ".join(part for part in (verdict.option_label, verdict.text) if part),
-        data=_data_of(ask, verdict),
+        data=data_of(ask, verdict) | _action_of(ask),
         source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
     )
 
 
-def _data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
+def data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
     """What a runtime reads of a verdict: the option by its id, and by its label as it was shown."""
     option = verdict.option
     return {
@@ -36,6 +37,12 @@ def _data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
         "text": verdict.text,
         "meaning": verdict.meaning,
     }
+
+
+def _action_of(ask: Ask) -> dict[str, Any]:
+    """What the verdict is about, so that a runtime can release exactly this and nothing wider."""
+    gate = Gate.objects.filter(ask=ask).first() if ask.kind == AskKind.APPROVAL else None
+    return {"operation": gate.operation, "params": gate.params} if gate else {}
 
 
 def was_given(run: Run, ask: Ask) -> bool:
