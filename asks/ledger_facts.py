@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 
+from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Refusal, Verdict
 from asks.plain import moment
 
@@ -63,12 +64,14 @@ def of_closing(ask: Ask) -> dict[str, Any]:
 
 
 def _closing(ask: Ask) -> dict[str, Any]:
+    """What expired may be asked again later, so only a superseded ask tells of its successor."""
+    superseded = ask.status == AskStatus.SUPERSEDED
     return {
         "status": ask.status,
         "closed_at": moment(ask.closed_at),
         "by": ask.closed_by_id,
         "reason": ask.close_reason,
-        "superseded_by": ask.superseded_by_id,
+        "superseded_by": ask.superseded_by_id if superseded else None,
     }
 
 
