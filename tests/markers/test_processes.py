@@ -8,10 +8,8 @@ import ast
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 import textwrap
-import time
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from agents.processes import (
     minimal_env,
     run,
 )
+from tests.markers.gone import until_gone
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
@@ -57,22 +56,6 @@ def go(command: Command) -> tuple[str, Exited]:
     assert isinstance(events[0], Spawned)
     assert isinstance(events[-1], Exited)
     return text_of(events), events[-1]
-
-
-def zombie(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-
-
-def until_gone(pid: int) -> bool:
-    for _ in range(500):
-        try:
-            os.kill(pid, 0)
-            if Path("/proc").exists() and zombie(pid):
-                return True
-        except (ProcessLookupError, FileNotFoundError):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_stdin_reaches_the_command_and_its_output_comes_back() -> None:
@@ -354,58 +337,6 @@ def test_starting_many_leaves_no_descriptor_open() -> None:
     assert after <= before
 
 
-def orphan() -> tuple[dict[str, Any], subprocess.Popen[str]]:
-    """A group as a killed worker leaves it: a leader and a child, nobody in charge."""
-    code = """
-import subprocess, time
-print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
-time.sleep(600)
-"""
-    leader = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    return process_groups.identity_of(leader.pid), leader
-
-
-def test_kill_if_same_ends_an_orphaned_group() -> None:
-    identity, leader = orphan()
-    assert leader.stdout is not None
-    child = int(leader.stdout.readline())
-    assert kill_if_same(identity) is True
-    leader.wait()
-    leader.stdout.close()
-    assert until_gone(child)
-    assert kill_if_same(identity) is False
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"host": "elsewhere"}, {"started": "another start"}, {"started": ""}, {"pid": 0}]
-)
-def test_kill_if_same_spares_what_is_not_proven_to_be_the_same(wrong: dict[str, Any]) -> None:
-    identity, leader = orphan()
-    try:
-        assert kill_if_same({**identity, **wrong}) is False
-        assert leader.poll() is None
-        assert kill_if_same({}) is False
-    finally:
-        os.killpg(leader.pid, signal.SIGKILL)
-        leader.communicate()
-
-
-@NEEDS_PROC
-def test_kill_if_same_finds_a_group_whose_leader_is_gone_by_its_mark() -> None:
-    mark = process_groups.new_mark()
-    env = {"PATH": "/usr/bin:/bin", process_groups.MARK_VARIABLE: mark}
-    argv = ["/bin/sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"]
-    leader = subprocess.Popen(
-        argv, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    identity = process_groups.identity_of(leader.pid, mark)
-    child = int(leader.communicate()[0])
-    assert kill_if_same(identity) is True
-    assert until_gone(child)
-
-
 def test_the_identity_that_run_gives_is_the_one_that_kills_from_outside() -> None:
     async def killed_by_another() -> Exited:
         last: Any = None
@@ -417,13 +348,3 @@ def test_the_identity_that_run_gives_is_the_one_that_kills_from_outside() -> Non
         return last  # type: ignore[no-any-return]
 
     assert asyncio.run(killed_by_another()).code == -signal.SIGTERM
-
-
-def test_the_start_of_a_process_is_also_known_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_groups, "_HAS_PROC", False)
-    identity, leader = orphan()
-    assert identity["started"]
-    assert process_groups.started(leader.pid) == identity["started"]
-    assert kill_if_same(identity, 0.2) is True
-    leader.communicate()
-    assert process_groups.started(leader.pid) == ""

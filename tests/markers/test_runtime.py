@@ -8,7 +8,6 @@ import os
 import stat
 import sys
 import textwrap
-import time
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -250,14 +249,6 @@ def test_acpx_frames_are_heard_from_a_real_process() -> None:
         if name == "escalation":
             assert len(ended.asks) == 2
             assert [event.title for event in events if isinstance(event, Step)]
-
-
-def until_gone(pid: int) -> bool:
-    for _ in range(500):
-        if not process_groups.alive(pid, ""):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_cancelling_the_turn_leaves_no_process() -> None:
