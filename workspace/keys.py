@@ -23,6 +23,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.models import Agent
+from asks import ledger
 from workspace.models import ApiKey, Scope
 
 #: How coarse ``last_used_at`` is: a key in constant use costs one write in this time.
@@ -74,12 +75,31 @@ def create_key(
     )
     key.full_clean()
     key.save()
+    _write_down("key_created", key, by=created_by)
     return key, token
 
 
-def revoke_key(name: str) -> bool:
+@transaction.atomic
+def revoke_key(name: str, *, by: User | None = None) -> bool:
     """Revoke the living key of that name, for good and at once; False when there is none."""
-    return bool(ApiKey.objects.filter(name=name, revoked_at=None).update(revoked_at=Now()))
+    key = ApiKey.objects.select_for_update().filter(name=name, revoked_at=None).first()
+    if key is None:
+        return False
+    ApiKey.objects.filter(pk=key.pk).update(revoked_at=Now())
+    _write_down("key_revoked", key, by=by)
+    return True
+
+
+def _write_down(kind: str, key: ApiKey, *, by: User | None) -> None:
+    facts = {
+        "name": key.name,
+        "prefix": key.prefix,
+        "scopes": key.scopes,
+        "agent": key.agent_id,
+        "person": key.person_id,
+    }
+    actor = f"human:{by.get_username()}" if by else "system"
+    ledger.append(kind, subject=f"key:{key.pk}", data=facts, actor=actor)
 
 
 def authenticate(request: HttpRequest) -> ApiKey | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agents.words import storable
 from asks.refusals import Refused
 from workspace.keys import KeyRefused
 
@@ -111,7 +112,7 @@ def of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProb
     """Each field that is wrong, by name. What was sent is not repeated."""
     errors = [
         FieldError(
-            field=".".join(str(part) for part in found["loc"]) or where,
+            field=_named(found["loc"]) or where,
             where=where,
             detail=_in_words(found["type"], found["msg"]),
         )
@@ -119,6 +120,11 @@ def of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProb
     ]
     names = ", ".join(dict.fromkeys(found.field for found in errors))
     return ApiProblem(422, "shape", f"Something is wrong with: {names}.", errors=errors)
+
+
+def _named(place: tuple[int | str, ...]) -> str:
+    """The path of a field. Its name may be whatever was sent: half a character, or very long."""
+    return str(storable(".".join(str(part) for part in place)[:200]))
 
 
 def _in_words(kind: str, message: str) -> str:
