@@ -136,6 +136,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._timers: list[asyncio.TimerHandle] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._group = 0
+        self._finished = False
         self._transport: asyncio.SubprocessTransport
         self.identity: dict[str, Any]
 
@@ -209,7 +210,8 @@ class _Child(asyncio.SubprocessProtocol):
             return
         if self._chunks.qsize() >= CHUNKS_IN_HAND:
             pipe.pause_reading()
-        elif not pipe.is_reading():
+        else:
+            # It does nothing on a pipe that is read already; Python 3.11.2 cannot tell.
             pipe.resume_reading()
 
     def _stop(self, cause: Cause) -> None:
@@ -220,17 +222,18 @@ class _Child(asyncio.SubprocessProtocol):
         self._later(self._command.grace_seconds, self._kill)
 
     def _kill(self) -> None:
-        send(signal.SIGKILL, self._group, self._mark)
+        if not self._finished:
+            send(signal.SIGKILL, self._group, self._mark)
 
     def _over(self) -> bool:
-        """True once nothing of it lives. From then on its group number may be given to others:
-        forget it.
+        """True once nothing of it lives.
+
+        It stays so: its group number may be given to others from then on, so nothing is sent to it.
         """
-        if alive(self._group, self._mark):
-            return False
-        if self._gone.is_set():
-            self._group = 0
-        return True
+        if not self._finished and not alive(self._group, self._mark):
+            self._finished = self._gone.is_set()
+            return True
+        return self._finished
 
     async def _end_group(self) -> None:
         if self._over():
