@@ -36,19 +36,18 @@ test: install-dev browser ## Run every test, those in a real browser last
 test-fast: install-dev ## Run the tests that need no browser
 	$(PYTHON) -m pytest -n 2 -m "not e2e" $(ARGS)
 
-check: install-dev ## Lint, types, layers, migrations, templates
+check: install-dev ## Lint, types, layers, migrations, house style, templates
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports
 	$(PYTHON) manage.py check --fail-level WARNING
-	$(PYTHON) manage.py makemigrations --check --dry-run
-	.venv/bin/djlint templates --check --lint --quiet
+	$(PYTHON) -m pytest -q -p no:randomly tests/test_project.py
+	.venv/bin/djlint templates --lint --quiet
 
 format: install-dev ## Let the formatters have their way
 	$(PYTHON) -m ruff check --fix-only .
 	$(PYTHON) -m ruff format .
-	-.venv/bin/djlint templates --reformat --quiet
 
 conformance: install-dev ## Run the real clients of each protocol against a live server
 	@$(PYTHON) -m tests.conformance.run
