@@ -1,4 +1,4 @@
-"""Agent text becomes HTML that cannot act, cannot look like the page around it, and hides nothing."""
+"""Agent text becomes HTML that cannot act, cannot look like its page, and hides nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,22 @@ from workspace.markdown import MAX_MARKDOWN, MAX_SHOWN, plain, render
 from workspace.visible import fold_blank_lines, visible, visible_line
 
 ALLOWED = {
-    *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
+    *(
+        "p",
+        "br",
+        "hr",
+        "strong",
+        "em",
+        "s",
+        "code",
+        "pre",
+        "blockquote",
+        "ul",
+        "ol",
+        "li",
+        "a",
+        "span",
+    ),
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 ATTACKS = [
@@ -29,7 +44,7 @@ ATTACKS = [
     "[x](file:///etc/passwd)",
     "<javascript:alert(1)>",
     '[x](https://a.example "onmouseover=alert(1)")',
-    "[x](https://a.example/\"onmouseover=\"alert(1))",
+    '[x](https://a.example/"onmouseover="alert(1))',
     "[x]: javascript:alert(1)\n\n[x]",
     "<svg onload=alert(1)>",
     "<svg><script href=data:,alert(1) /></svg>",
@@ -47,7 +62,7 @@ ATTACKS = [
     "<div hx-get=/logout hx-trigger=load>x</div>",
     "```html\n</code></pre><script>alert(1)</script>\n```",
     "`</code><script>alert(1)</script>`",
-    "``` \"onmouseover=alert(1)\nx\n```",
+    '``` "onmouseover=alert(1)\nx\n```',
     "| a |\n|---|\n| <img src=x onerror=alert(1)> |",
     "<!-- --><script>alert(1)</script>-->",
     "<![CDATA[<script>alert(1)</script>]]>",
@@ -102,7 +117,28 @@ def test_any_text_is_harmless(text: str) -> None:
     assert_harmless(render(text))
 
 
-@given(st.lists(st.sampled_from(["<", ">", "[x](", ")", "`", "javascript:", "&#58;", "\n", "|", "# ", "> ", '"', "a", "http://"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<",
+                ">",
+                "[x](",
+                ")",
+                "`",
+                "javascript:",
+                "&#58;",
+                "\n",
+                "|",
+                "# ",
+                "> ",
+                '"',
+                "a",
+                "http://",
+            ]
+        )
+    )
+)
 @settings(max_examples=300, deadline=None)
 def test_any_markup_soup_is_harmless(parts: list[str]) -> None:
     assert_harmless(render("".join(parts)))
@@ -149,18 +185,24 @@ def test_headings_stay_out_of_the_outline(level: int) -> None:
 
 
 def test_everyday_markdown_works() -> None:
-    html = render("**bold** `code` ~~gone~~\nnext line\n\n1. one\n2. two\n\n> said\n\n| a |\n|---|\n| b |\n\n```\npre\n```")
+    blocks = ("1. one\n2. two", "> said", "| a |\n|---|\n| b |", "```\npre\n```")
+    html = render("\n\n".join(["**bold** `code` ~~gone~~\nnext line", *blocks]))
     tags = [tag for tag, _ in Parsed(html).tags]
     assert {"strong", "code", "s", "br", "ol", "li", "blockquote", "table", "pre"} <= set(tags)
 
 
 def test_text_of_any_script_gets_its_own_direction() -> None:
-    assert render("هل أوافق على الدفعة؟") == '<p dir="auto">هل أوافق على الدفعة؟</p>\n'
+    words = "\u0647\u0644 \u0623\u0648\u0627\u0641\u0642\u061f"
+    assert render(words) == f'<p dir="auto">{words}</p>\n'
 
 
 @pytest.mark.parametrize(
     "hidden",
-    [*"\u202e\u202d\u2066\u2069\u200b\u200e\u200f\u2060\ufeff\u00ad\u061c\u3164\u115f\x00\x1b\x07\x7f\x85\u2028", "\U000e0041", "\ud800"],
+    [
+        *"\u202e\u202d\u2066\u2069\u200b\u200e\u200f\u2060\ufeff\u00ad\u061c\u3164\u115f\x00\x1b\x07\x7f\x85\u2028",
+        "\U000e0041",
+        "\ud800",
+    ],
 )
 def test_hidden_characters_are_named(hidden: str) -> None:
     html = render(f"pay{hidden}pal")
@@ -173,14 +215,34 @@ def test_hidden_characters_are_named_in_code_and_links() -> None:
     assert "\u202e" not in render("[x](https://a.example/\u202e)")
 
 
-@pytest.mark.parametrize("text", ["👨\u200d👩\u200d👧", "❤\ufe0f", "❤\ufe0f\u200d🔥", "1\ufe0f⃣", "می\u200cخواهم", "क्\u200dष", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👨\u200d👩\u200d👧",
+        "❤\ufe0f",
+        "❤\ufe0f\u200d🔥",
+        "1\ufe0f⃣",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "क्\u200dष",
+        "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+    ],
+)
 def test_joiners_stay_where_they_work(text: str) -> None:
     assert visible(text) == text
 
 
 @pytest.mark.parametrize(
     "text",
-    ["a\u200db", "a\ufe0fb", "❤\ufe0f\ufe0f", "\u200d", "a\U000e0101", "🏴\U000e0061\U000e007f", "👍\u200d", "\u200d👍"],
+    [
+        "a\u200db",
+        "a\ufe0fb",
+        "❤\ufe0f\ufe0f",
+        "\u200d",
+        "a\U000e0101",
+        "🏴\U000e0061\U000e007f",
+        "👍\u200d",
+        "\u200d👍",
+    ],
 )
 def test_joiners_are_named_where_they_do_nothing(text: str) -> None:
     assert "⟦U+" in visible(text)
@@ -209,10 +271,24 @@ def test_labels_fit_one_line() -> None:
     assert visible_line(" EU\n\n ledger\u202e\t2025 ") == "EU ledger⟦U+202E⟧ 2025"
 
 
-@pytest.mark.parametrize("bomb", ["[" * 16_000, "> " * 8_000, "*a" * 8_000, "`" * 15_999, "![[" * 5_000, "[a](b" * 3_000, "|" * 16_000])
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "[" * 16_000,
+        "> " * 8_000,
+        "*a" * 8_000,
+        "`" * 15_999,
+        "![[" * 5_000,
+        "[a](b" * 3_000,
+        "|" * 16_000,
+    ],
+)
 def test_nesting_bombs_end(bomb: str) -> None:
     assert_harmless(render(bomb))
 
 
 def test_templates_in_text_are_text() -> None:
-    assert Parsed(render("{{ settings.SECRET_KEY }} {% include 'x' %}")).words.strip() == "{{ settings.SECRET_KEY }} {% include 'x' %}"
+    assert (
+        Parsed(render("{{ settings.SECRET_KEY }} {% include 'x' %}")).words.strip()
+        == "{{ settings.SECRET_KEY }} {% include 'x' %}"
+    )

@@ -1,11 +1,13 @@
 """Turns what agents write into HTML that is safe to show. The only module that marks HTML as safe.
 
-Markdown becomes HTML without raw HTML and without images (an image is a request to somebody else's server), then nh3 lets
-through a short list of tags. What is left cannot look like the page around it: headings become bold paragraphs, links
-always name where they lead, relative links (which would point into this workspace) lose their address, and hidden
-characters are shown (`workspace.visible`).
+Markdown becomes HTML without raw HTML and without images (an image is a request to somebody else's
+server), then nh3 lets through a short list of tags. What is left cannot look like the page around
+it: headings become bold paragraphs, links always name where they lead, relative links (which would
+point into this workspace) lose their address, and hidden characters are shown
+(`workspace.visible`).
 
-Agent text is rendered once, when it is written, and stored; `stored` marks it as safe again when a page shows it.
+Agent text is rendered once, when it is written, and stored; `stored` marks it as safe again when a
+page shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ from markdown_it.token import Token
 from workspace.visible import fold_blank_lines, visible
 
 MAX_MARKDOWN = 16_000
-"""Characters. Longer text is shown as plain text: deeply nested markdown of this size takes half a second to parse."""
+"""Characters.
+
+Longer text is shown as plain text: deeply nested markdown of this size takes half a second to
+parse.
+"""
 MAX_SHOWN = 200_000
 """Characters of plain text that a page carries; what is left out is counted in words."""
 
@@ -45,33 +51,38 @@ _cleaner = nh3.Cleaner(
 
 
 def render(text: str) -> SafeString:
-    """HTML of an agent's markdown: safe to store and to show. Never raises; plain text when `text` is too long to parse."""
+    """HTML of an agent's markdown: safe to store and to show.
+
+    Never raises; plain text when `text` is too long to parse.
+    """
     shown = visible(text)
     if len(shown) > MAX_MARKDOWN:
         return plain(text)
-    return mark_safe(_cleaner.clean(_parser.render(shown)))  # nh3 has the last word
+    return mark_safe(_cleaner.clean(_parser.render(shown)))  # noqa: S308 -- nh3 has the last word
 
 
 def plain(text: str) -> SafeString:
-    """HTML of text that is no markdown (what a person typed, a command's output): escaped, line ends kept."""
+    """HTML of what is no markdown (a person's words, a command's output): escaped, lines kept."""
     shown = fold_blank_lines(visible(text))
+    words = f'<p class="plain" dir="auto">{escape(shown[:MAX_SHOWN])}</p>'
     more = len(shown) - MAX_SHOWN
-    note = f'<p class="heading">⟦{more} more characters are stored but not shown here⟧</p>' if more > 0 else ""
-    return mark_safe(f'<p class="plain" dir="auto">{escape(shown[:MAX_SHOWN])}</p>{note}')  # escaped
+    if more > 0:
+        words += f'<p class="heading">⟦{more} more characters are stored but not shown here⟧</p>'
+    return mark_safe(words)  # noqa: S308 -- escaped
 
 
 def stored(html: str) -> SafeString:
     """Marks HTML as safe that `render` or `plain` made and a model stored. Give it nothing else."""
-    return mark_safe(html)  # sanitised when it was written
+    return mark_safe(html)  # noqa: S308 -- sanitised when it was written
 
 
 def assembled(html: str) -> SafeString:
     """Marks HTML as safe that our own templates made (a cached card). Give it nothing else."""
-    return mark_safe(html)  # template output
+    return mark_safe(html)  # noqa: S308 -- our templates escape
 
 
 def _headings_become_paragraphs(state: StateCore) -> None:
-    """A heading of an agent would stand in the page's outline and could imitate its own headings."""
+    """An agent's heading would stand in the page's outline and could imitate its headings."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = "p"
@@ -86,7 +97,7 @@ def _links_name_their_host(state: StateCore) -> None:
 
 
 def _with_hosts(tokens: list[Token]) -> Iterator[Token]:
-    """`[your bank](https://evil.example)` becomes `your bank (evil.example)`; a bare address stays as it is."""
+    """`[your bank](https://evil.example)` becomes `your bank (evil.example)`."""
     href, words = "", ""
     for token in tokens:
         if token.type == "link_open":
@@ -111,7 +122,7 @@ def _host_tokens(host: str) -> Iterator[Token]:
 
 
 def _destination(href: str) -> str:
-    """Host of a web link without the user name in front of it, address of a mail link, else nothing."""
+    """Host of a web link without the user name before it, address of a mail link, or nothing."""
     try:
         parts = urlsplit(href)
     except ValueError:
@@ -120,7 +131,11 @@ def _destination(href: str) -> str:
 
 
 def _build_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"]).disable("image")
+    parser = (
+        MarkdownIt("commonmark", {"html": False, "breaks": True})
+        .enable(["table", "strikethrough"])
+        .disable("image")
+    )
     parser.core.ruler.push("headings_become_paragraphs", _headings_become_paragraphs)
     parser.core.ruler.push("links_name_their_host", _links_name_their_host)
     return parser

@@ -1,8 +1,9 @@
 """Makes characters visible that a reader cannot see but that change what text seems to say.
 
-An agent's text (or a file it read) can hold direction overrides, zero-width characters, tag characters or control
-characters. Each is replaced by its name in brackets, such as `⟦U+202E⟧`, so that an owner decides about the text that is
-really there. Joiners that scripts and emoji need are kept where they do their work, and nowhere else.
+An agent's text (or a file it read) can hold direction overrides, zero-width characters, tag
+characters or control characters. Each is replaced by its name in brackets, such as `⟦U+202E⟧`, so
+that an owner decides about the text that is really there. Joiners that scripts and emoji need are
+kept where they do their work, and nowhere else.
 """
 
 from __future__ import annotations
@@ -25,30 +26,40 @@ _FLAGS = re.compile(
     "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)"
     "\U000e007f"
 )
-_JOINING = ((0x0600, 0x08FF), (0x0900, 0x0DFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1800, 0x18AF))
+_JOINING = (
+    (0x0600, 0x08FF),
+    (0x0900, 0x0DFF),
+    (0x0F00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x1800, 0x18AF),
+)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){4,}")
 
 
 def visible(text: str) -> str:
-    """`text` with every hidden character replaced by its code in brackets; line ends become `\\n`."""
+    """`text` with every hidden character replaced by its code; line ends become `\\n`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not _HIDDEN.search(text):
         return text
-    return "".join(_outside_flags(part) if index % 2 == 0 else part for index, part in enumerate(_split_flags(text)))
+    return "".join(
+        _outside_flags(part) if index % 2 == 0 else part
+        for index, part in enumerate(_split_flags(text))
+    )
 
 
 def visible_line(text: str) -> str:
-    """Like `visible`, on one line: every run of white space becomes one space (for labels and names)."""
+    """Like `visible`, on one line, for labels and names: white space becomes single spaces."""
     return " ".join(visible(text).split())
 
 
 def fold_blank_lines(text: str) -> str:
-    """Runs of four or more blank lines become one line that counts them, so that nothing hides below the fold."""
+    """Four or more blank lines become one that counts them: nothing hides below the fold."""
     return _BLANK_LINES.sub(lambda run: f"\n⟦{run.group().count(chr(10)) - 1} blank lines⟧\n", text)
 
 
 def _split_flags(text: str) -> list[str]:
-    """Text outside and inside the three flags that need tag characters, alternating, outside first."""
+    """Text outside and inside the flags that need tag characters, alternating, outside first."""
     parts: list[str] = []
     end = 0
     for flag in _FLAGS.finditer(text):
@@ -87,4 +98,7 @@ def _takes_variation(char: str) -> bool:
 
 
 def _in_joining_script(char: str) -> bool:
-    return any(low <= ord(char) <= high for low, high in _JOINING) and unicodedata.category(char)[0] in "LM"
+    return (
+        any(low <= ord(char) <= high for low, high in _JOINING)
+        and unicodedata.category(char)[0] in "LM"
+    )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import User
+from datetime import timedelta
 
-from agents import settling, starting, steering
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from agents import events, settling, starting, steering
 from agents.lifecycle import AgentState, Outcome
+from agents.locking import lock_session
 from agents.models import Agent, Run, Session
 from agents.registering import open_session
 from agents.runtime import Ended
@@ -29,7 +33,9 @@ def person(name: str) -> User:
     return User.objects.create_user(name, password="horse battery staple")
 
 
-def agent_of(*owners: User, slug: str = "ledger-close", state: AgentState = AgentState.ACTIVE) -> Agent:
+def agent_of(
+    *owners: User, slug: str = "ledger-close", state: AgentState = AgentState.ACTIVE
+) -> Agent:
     """An agent that only starts when somebody says so, with its home session."""
     agent = Agent.objects.create(
         slug=slug,
@@ -48,7 +54,9 @@ def home(agent: Agent) -> Session:
     return Session.objects.select_related("agent").get(agent=agent, is_home=True)
 
 
-def turn(agent: Agent, *drafts: AskDraft, outcome: Outcome = Outcome.BLOCKED, report: str = "") -> Run:
+def turn(
+    agent: Agent, *drafts: AskDraft, outcome: Outcome = Outcome.BLOCKED, report: str = ""
+) -> Run:
     """One whole turn of an agent, as a worker would carry it."""
     owner = agent.owners.first()
     assert owner is not None
@@ -98,3 +106,15 @@ def echo_of(ask: Ask) -> dict[str, str]:
         "policy_version": str(gate.policy_version),
         "run_version": gate.run_version,
     }
+
+
+def minutes(count: int) -> timedelta:
+    return timedelta(minutes=count)
+
+
+def notice(agent: Agent, text: str) -> None:
+    """Something an agent says in passing."""
+    with transaction.atomic():
+        events.record(
+            lock_session(home(agent).pk), "notice", actor=f"agent:{agent.slug}", text=text
+        )

@@ -8,11 +8,13 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 
 from agents.lifecycle import AgentState
 from agents.models import Agent
 from agents.models.agent import slug_is_plain
 from agents.registering import register_agent
+from agents.words import is_blank
 
 WAKES = [
     ("manual", "Only when I start it"),
@@ -21,6 +23,7 @@ WAKES = [
     ("every", "Every so many minutes"),
     ("cron", "By a cron line"),
 ]
+TAKEN = frozenset({"new"})
 MAX_COMMAND = 4_000
 MAX_PROSE = 16_000
 
@@ -39,9 +42,7 @@ class AgentForm(forms.Form):
         max_length=MAX_COMMAND,
         help_text="As you would type it. It is run without a shell: no pipes, no variables.",
     )
-    cwd = forms.CharField(
-        label="Folder it runs in", max_length=1000, required=False
-    )
+    cwd = forms.CharField(label="Folder it runs in", max_length=1000, required=False)
     wake = forms.ChoiceField(label="When it works", choices=WAKES, initial="manual")
     minutes = forms.IntegerField(
         label="Minutes between starts", min_value=1, max_value=525_600, required=False
@@ -68,8 +69,8 @@ class AgentForm(forms.Form):
         help_text="How it works, and what it must ask you about.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data)
         for name, field in self.fields.items():
             field.widget.attrs["data-draft"] = f"agent-new-{name}"
             field.widget.attrs["autocomplete"] = "off"
@@ -77,13 +78,20 @@ class AgentForm(forms.Form):
         for name in ("slug", "command", "cwd", "cron"):
             self.fields[name].widget.attrs.update({"class": "mono", "spellcheck": "false"})
 
+    def clean_slug(self) -> str:
+        """A short name that is not an address of its own."""
+        slug: str = self.cleaned_data["slug"]
+        if slug in TAKEN:
+            raise ValidationError(f"“{slug}” is the address of a page. Choose another name.")
+        return slug
+
     def clean_command(self) -> list[str]:
         """The command as an argument list."""
         try:
             words = shlex.split(self.cleaned_data["command"])
         except ValueError as error:
             raise ValidationError(f"This cannot be read as a command: {error}.") from error
-        if not words:
+        if is_blank("".join(words)):
             raise ValidationError("Say which command runs it.")
         return words
 
@@ -131,6 +139,8 @@ class AgentForm(forms.Form):
                     field = about.split(".", 1)[0]
                     self.add_error(field if field in self.fields else "command", rest or message)
                 elif name == "wake_policy":
-                    self.add_error("cron" if self.cleaned_data["wake"] == "cron" else "wake", rest or message)
+                    self.add_error(
+                        "cron" if self.cleaned_data["wake"] == "cron" else "wake", rest or message
+                    )
                 else:
                     self.add_error(name if name in self.fields else None, message)

@@ -27,14 +27,14 @@ def agents(request: OwnerRequest) -> HttpResponse:
 
 @require_safe
 def agent(request: OwnerRequest, slug: str) -> HttpResponse:
-    """GET /agents/<slug>/: what it is for, when it wakes, its sessions and what was last decided."""
+    """GET /agents/<slug>/: what it is for, when it wakes, its sessions, its last decisions."""
     found = get_object_or_404(_with_home(request), slug=slug)
     return show(
         request,
         "agent",
         "agents",
         agent=found,
-        home=found.home[0] if found.home else None,
+        home=found.sessions.select_related("agent").filter(is_home=True).first(),
         wakes=wake_in_words(found.wake_policy),
         owners=list(found.owners.order_by("username")),
         page=page_of(found.sessions.order_by("-is_home", "-created_at", "-pk"), request),
@@ -66,7 +66,9 @@ def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, s
     return view
 
 
-agent_pause = _steer(steering.pause_agent, "{} is paused: nothing of it starts until you resume it.")
+agent_pause = _steer(
+    steering.pause_agent, "{} is paused: nothing of it starts until you resume it."
+)
 agent_resume = _steer(steering.resume_agent, "{} is resumed.")
 
 

@@ -1,7 +1,8 @@
 """One ask: its page, answering it, withdrawing it.
 
-A form sent by htmx gets the one card back, with the badge and a toast; a plain form gets a redirect with a message, or a
-whole page that says why not. A refusal has the status that every door gives it and keeps what was typed.
+A form sent by htmx gets the one card back, with the badge and a toast; a plain form gets a redirect
+with a message, or a whole page that says why not. A refusal has the status that every door gives it
+and keeps what was typed.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class Posted:
 
     @classmethod
     def of(cls, form: QueryDict) -> Posted:
-        """`send` says that words were sent, so that pressing it with none never falls through to an option."""
+        """`send` says that words were sent: pressing it with none never becomes an option."""
         options = [] if "send" in form else form.getlist("option")
-        echo = {name: form[name] for name in BINDING_FIELDS if form.get(name)}
+        echo = {name: str(form[name]) for name in BINDING_FIELDS if form.get(name)}
         return cls(
             option="\n".join(options),  # two at once are none that was offered
             text=form.get("text", ""),
@@ -88,7 +89,9 @@ def withdraw(request: OwnerRequest, ask_id: int) -> HttpResponse:
     if isinstance(result, Refused):
         return _refused(request, result, withdraw_typed=reason)
     found = _find(request.user, ask_id)
-    return _done(request, found, f"The question of {found.agent.slug} is taken back. Nothing was approved.")
+    return _done(
+        request, found, f"The question of {found.agent.slug} is taken back. Nothing was approved."
+    )
 
 
 def _find(person: User, ask_id: int) -> Ask:
@@ -119,7 +122,10 @@ def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResp
 def _refused(
     request: OwnerRequest, refused: Refused, *, typed: str = "", withdraw_typed: str = ""
 ) -> HttpResponse:
-    """The card again, with why and with what was typed. If it was asked anew meanwhile, the new card."""
+    """The card again, with why and with what was typed.
+
+    If it was asked anew meanwhile, the new card.
+    """
     if refused.ask is None or refused.reason == Reason.NOT_FOUND:
         raise Http404
     fresh = refused.replaced_by

@@ -1,7 +1,7 @@
 """A card in the queue: the facts it shows, and its HTML.
 
-Rendering is a pure function of the facts, so the HTML of an untouched card is remembered by them. The one thing that differs
-between readers, the CSRF token, goes into a slot that no agent can name.
+Rendering is a pure function of the facts, so the HTML of an untouched card is remembered by them.
+The one thing that differs between readers, the CSRF token, goes into a slot that no agent can name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
@@ -47,7 +46,10 @@ class OptionFacts:
 
 @dataclass(frozen=True)
 class Row:
-    """One value of a bound action. `sign` is "-" for what was asked before, "+" for what replaced it."""
+    """One value of a bound action.
+
+    `sign` is "-" for what was asked before, "+" for what replaced it.
+    """
 
     sign: str
     name: str
@@ -116,7 +118,7 @@ class AskFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class CardState:
-    """What happened to a card since it was shown: why an answer was not used, what was typed, what is to be confirmed."""
+    """What happened to a card since it was shown: a refusal, typed words, an answer to confirm."""
 
     refused: str = ""
     words_are_wrong: bool = False
@@ -132,7 +134,7 @@ def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 
 
 def facts_of(ask: Ask) -> AskFacts:
-    """Reads an ask that came with its options, gate, run and agent (`asks.queue.with_card_facts`)."""
+    """Reads an ask that came with all that it shows (`asks.queue.with_card_facts`)."""
     gate = gate_of(ask)
     return AskFacts(
         id=ask.pk,
@@ -148,7 +150,8 @@ def facts_of(ask: Ask) -> AskFacts:
         prompt_html=ask.prompt_html,
         is_long=_is_long(ask.prompt),
         options=tuple(
-            OptionFacts(option.key, option.label, option.detail, option.style) for option in ask.options.all()
+            OptionFacts(option.key, option.label, option.detail, option.style)
+            for option in ask.options.all()
         ),
         free_text=ask.free_text,
         money_critical=ask.money_critical,
@@ -190,9 +193,9 @@ def _action(gate: Gate, before: Gate | None) -> ActionFacts:
     )
 
 
-def _named(params: Any) -> dict[str, str]:
+def _named(params: object) -> dict[str, str]:
     """The params as names and words; what is not an object has one value."""
-    values: Mapping[str, Any] = params if isinstance(params, dict) else {"value": params}
+    values: Mapping[str, object] = params if isinstance(params, dict) else {"value": params}
     return {name: _words(value) for name, value in values.items()}
 
 
@@ -209,8 +212,8 @@ def _rows(now: dict[str, str], was: dict[str, str]) -> list[Row]:
     return rows
 
 
-def _words(value: Any) -> str:
-    """A value as it is read: text bare, everything else, and text that could be mistaken for it, as JSON."""
+def _words(value: object) -> str:
+    """A value as it is read: text bare; all else, and text that looks like it, as JSON."""
     if isinstance(value, str) and value.strip() == value and value and not _is_json(value):
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -225,7 +228,10 @@ def _is_json(text: str) -> bool:
 
 
 def ask_card(facts: AskFacts, *, csrf: str, state: CardState | None = None) -> SafeString:
-    """The card of an open ask. `csrf` is empty for a card that a socket sends: the page has the token."""
+    """The card of an open ask.
+
+    `csrf` is empty for a card that a socket sends: the page has the token.
+    """
     if state is None:
         return assembled(_untouched(facts).replace(_CSRF_SLOT, csrf))
     return _render("parts/card_ask.html", ask=facts, state=state, csrf=csrf)
@@ -248,7 +254,7 @@ def blocked_card(
 
 
 def last_words(sessions: Iterable[Session]) -> dict[int, str]:
-    """What each session last reported, as stored HTML by its id; in one query, and none for no session."""
+    """What each session last reported, as stored HTML by its id, in one query at most."""
     ids = [session.pk for session in sessions]
     if not ids:
         return {}
@@ -258,7 +264,10 @@ def last_words(sessions: Iterable[Session]) -> dict[int, str]:
 
 
 def settled_card(ask: Ask, *, mine: bool = False, state: CardState | None = None) -> SafeString:
-    """What is left of a card once it is over, in words. `mine` when the reader has just done it: drafts may go."""
+    """What is left of a card once it is over, in words.
+
+    `mine` when the reader has just done it: drafts may go.
+    """
     answered = ask.status == AskStatus.ANSWERED
     return _render("parts/card_settled.html", ask=ask, mine=mine, answered=answered, state=state)
 
@@ -268,5 +277,5 @@ def moved_on_card(session_id: int, *, words: str, mine: bool = False) -> SafeStr
     return _render("parts/card_moved_on.html", session_id=session_id, words=words, mine=mine)
 
 
-def _render(name: str, **context: Any) -> SafeString:
+def _render(name: str, **context: object) -> SafeString:
     return assembled(render_to_string(name, context))

@@ -31,7 +31,9 @@ def decisions(request: OwnerRequest) -> HttpResponse:
     chosen = chosen if chosen in FILTERS else ""
     slug = request.GET.get("agent", "").replace("\x00", "")
     rows = _refusals(request, slug) if chosen == "refused" else _closed(request, chosen, slug)
-    query = "".join(f"{name}={value}&" for name, value in (("show", chosen), ("agent", slug)) if value)
+    query = "".join(
+        f"{name}={value}&" for name, value in (("show", chosen), ("agent", slug)) if value
+    )
     return show(
         request,
         "decisions",

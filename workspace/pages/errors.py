@@ -1,4 +1,7 @@
-"""Pages for what went wrong: one clear sentence, what was typed, and a way on. None needs the database."""
+"""Pages for what went wrong: one clear sentence, what was typed, and a way on.
+
+None needs the database.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     del exception
-    words = "The server could not read what was sent; most likely it was far too long. Nothing was recorded."
+    words = "That could not be read; most likely it was far too long. Nothing was recorded."
     return problem(request, 400, "That could not be read", words, link="Back")
 
 
@@ -38,13 +41,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    words = "The server failed while it worked on this. It may or may not have been recorded; trying again is safe."
+    words = "The server failed at this. It may have been recorded or not; trying again is safe."
     return problem(request, 500, "Something broke", words, link="Back")
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:
     """A form from a tab whose sign-in has ended. Nothing was done; what was typed is given back."""
-    words = "You were signed out, so nothing was recorded. Sign in, and you come back to where you were."
+    words = "You were signed out, so nothing was recorded. Sign in to come back to where you were."
     return problem(request, 401, "You are signed out", words, link="Sign in", sign_in=True)
 
 

@@ -78,7 +78,8 @@ def _cards(asks: Page[Ask], blocked: list[Session], csrf: str) -> list[str]:
     if asks.number == asks.paginator.num_pages:
         said = cards.last_words(blocked)
         shown += [
-            cards.blocked_card(session, csrf=csrf, said=said.get(session.pk, "")) for session in blocked
+            cards.blocked_card(session, csrf=csrf, said=said.get(session.pk, ""))
+            for session in blocked
         ]
     return [str(card) for card in shown]
 

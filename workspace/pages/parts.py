@@ -1,7 +1,7 @@
 """Fragments that change a page that is open: what the live sockets send and what polling gets.
 
-Every fragment is a sequence of out-of-band elements for htmx. Nothing here is a whole page. All functions read the database
-synchronously.
+Every fragment is a sequence of out-of-band elements for htmx. Nothing here is a whole page. All
+functions read the database synchronously.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.lifecycle import Status
 from agents.models import Event, Session
 from asks import access, queue
 from asks.models import Ask
@@ -28,7 +27,7 @@ HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
 
 @dataclass(frozen=True)
 class Changes:
-    """What turns a page that holds the cards `have` into the present one; `have` then is what it holds."""
+    """What brings a page up to date, and which cards it holds afterwards."""
 
     html: str
     have: frozenset[str]
@@ -62,21 +61,33 @@ def session_changes(person: AbstractBaseUser, session: Session, have: frozenset[
 
 
 def _changes(
-    person: AbstractBaseUser, asks: dict[str, Ask], blocked: dict[str, Session], have: frozenset[str]
+    person: AbstractBaseUser,
+    asks: dict[str, Ask],
+    blocked: dict[str, Session],
+    have: frozenset[str],
 ) -> Changes:
     now = frozenset(asks) | frozenset(blocked)
     if now == have:
         return Changes("", have)
-    fresh = [cards.ask_card(cards.facts_of(ask), csrf="") for name, ask in asks.items() if name not in have]
+    fresh = [
+        cards.ask_card(cards.facts_of(ask), csrf="")
+        for name, ask in asks.items()
+        if name not in have
+    ]
     stuck = [session for name, session in blocked.items() if name not in have]
     said = cards.last_words(stuck)
-    fresh += [cards.blocked_card(session, csrf="", said=said.get(session.pk, "")) for session in stuck]
+    fresh += [
+        cards.blocked_card(session, csrf="", said=said.get(session.pk, "")) for session in stuck
+    ]
     arrived = f'<div id="cards" hx-swap-oob="beforeend">{"".join(fresh)}</div>' if fresh else ""
     return Changes(arrived + _gone(person, have - now) + badge_html(queue.badge(person)), now)
 
 
 def _gone(person: AbstractBaseUser, names: frozenset[str]) -> str:
-    """Each card that is over, replaced by what came of it. A name that is no card of this person's is skipped."""
+    """Each card that is over, replaced by what came of it.
+
+    A name that is no card of this person's is skipped.
+    """
     asks = _numbers(names, "ask-")
     over = queue.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
     settled = [oob(cards.settled_card(ask)) for ask in over]
@@ -86,7 +97,10 @@ def _gone(person: AbstractBaseUser, names: frozenset[str]) -> str:
         oob(cards.moved_on_card(number, words="It is not blocked any more."))
         for number in sorted(_numbers(names, "session-"))
     ]
-    lost = [format_html('<div id="{}" hx-swap-oob="delete"></div>', name) for name in sorted(names - known)]
+    lost = [
+        format_html('<div id="{}" hx-swap-oob="delete"></div>', name)
+        for name in sorted(names - known)
+    ]
     return "".join([*settled, *lost])
 
 

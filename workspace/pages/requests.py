@@ -15,7 +15,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
 
 PAGE_SIZE = 50
-SECRET_FIELDS = frozenset({"csrfmiddlewaretoken", "password", "next", "confirmed", "send", "option"})
+SECRET_FIELDS = frozenset(
+    {"csrfmiddlewaretoken", "password", "next", "confirmed", "send", "option"}
+)
 BINDING_FIELDS = frozenset({"action_hash", "policy_version", "run_version"})
 
 
@@ -32,7 +34,7 @@ def page_of(rows: QuerySet[Any], request: HttpRequest) -> Page[Any]:
 
 
 def show(
-    request: HttpRequest, name: str, here: str, *, status: int = 200, **context: Any
+    request: HttpRequest, name: str, here: str, *, status: int = 200, **context: object
 ) -> HttpResponse:
     """A whole page. `here` is the entry of the navigation that it belongs to."""
     return render(request, f"{name}.html", {"here": here, **context}, status=status)
@@ -61,5 +63,3 @@ def page_to_return_to(request: HttpRequest) -> str:
         else:
             return path
     return reverse("needs_you")
-
-

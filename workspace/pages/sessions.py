@@ -10,8 +10,8 @@ from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from agents import messaging, steering
 from agents import events as happenings
+from agents import messaging, steering
 from agents.models import Event, Session
 from asks import access, queue
 from workspace.pages import cards, parts
@@ -53,7 +53,7 @@ def session_events(request: OwnerRequest, session_id: int) -> HttpResponse:
 
 @require_safe
 def session_changes(request: OwnerRequest, session_id: int) -> HttpResponse:
-    """GET /sessions/<id>/changes?have=ask-1: the head of the page and its cards, as they are now."""
+    """GET /sessions/<id>/changes?have=ask-1: the page's head and its cards as they are now."""
     found = _find(request, session_id)
     have = parts.held(request.GET.get("have", ""))
     changes = parts.session_changes(request.user, found, have)
@@ -79,7 +79,10 @@ def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] |
     if "\x00" in text:
         return 422, "The message holds a NUL character, which is not kept."
     if len(text) > messaging.MESSAGE_LIMIT:
-        return 422, f"The message has {len(text)} characters; {messaging.MESSAGE_LIMIT} are the most."
+        return (
+            422,
+            f"The message has {len(text)} characters; {messaging.MESSAGE_LIMIT} are the most.",
+        )
     try:
         messaging.post_message(session_id=found.pk, by=request.user, text=text)
     except messaging.EmptyMessage as error:
@@ -97,7 +100,9 @@ def _sent(request: OwnerRequest, found: Session) -> HttpResponse:
     if request.POST.get("from") == "card":
         card = cards.moved_on_card(found.pk, words=words, mine=True)
         return HttpResponse(card + parts.badge_html(queue.badge(request.user)))
-    return HttpResponse(parts.composer_html(found, csrf=get_token(request), sent=True) + parts.toast_html(words))
+    return HttpResponse(
+        parts.composer_html(found, csrf=get_token(request), sent=True) + parts.toast_html(words)
+    )
 
 
 def _not_sent(
@@ -134,7 +139,9 @@ session_stop = _steer(steering.stop, "The run of {} is stopped; what it was give
 
 
 def _find(request: OwnerRequest, session_id: int) -> Session:
-    return get_object_or_404(access.sessions_of(request.user).select_related("agent"), pk=session_id)
+    return get_object_or_404(
+        access.sessions_of(request.user).select_related("agent"), pk=session_id
+    )
 
 
 def _thread(found: Session, before: int | None) -> list[Event]:
@@ -145,7 +152,10 @@ def _thread(found: Session, before: int | None) -> list[Event]:
 
 
 def _number(text: str | None) -> int | None:
-    """A sequence number of an address; None when there is none. Raises Http404 for anything else."""
+    """A sequence number of an address; None when there is none.
+
+    Raises Http404 for anything else.
+    """
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 19):

@@ -18,7 +18,7 @@ def wake_in_words(stored: dict[str, Any]) -> str:
     match policy:
         case wake_policy.Continuous():
             often = span(policy.every_seconds)
-            return f"Works on and on: again {often} after it did something, later and later while there is nothing."
+            return f"On and on: {often} after it did something, later while there is nothing."
         case wake_policy.Schedule(cron=None):
             return f"Every {span(policy.every_seconds or 0)}."
         case wake_policy.Schedule():
@@ -30,7 +30,7 @@ def wake_in_words(stored: dict[str, Any]) -> str:
 
 
 def span(seconds: int) -> str:
-    """A length of time: `45 s`, `10 min`, `2 h`, `3 days`, in the largest unit that says it whole."""
+    """A length of time in the largest unit that says it whole: `45 s`, `10 min`, `3 days`."""
     for size, word in ((86_400, " days"), (3_600, " h"), (60, " min")):
         if seconds and seconds % size == 0:
             return f"{seconds // size}{word}"

@@ -50,10 +50,15 @@ def age(since: datetime | None) -> str:
 
 @register.simple_tag
 def ago(since: datetime | None, words: str = "") -> SafeString | str:
-    """A <time> that scripts keep true while the page is open. `words` saves working them out again."""
+    """A <time> that scripts keep true while the page is open.
+
+    `words` saves working them out again.
+    """
     if since is None:
         return "—"
-    return format_html('<time datetime="{}" data-age>{}</time>', since.isoformat(), words or age(since))
+    return format_html(
+        '<time datetime="{}" data-age>{}</time>', since.isoformat(), words or age(since)
+    )
 
 
 @register.simple_tag
@@ -92,7 +97,11 @@ def status_words(status: str) -> str:
 def icon(name: str, size: int = 16) -> SafeString:
     """An icon of the sprite, hidden from screen readers: the words beside it say what it means."""
     return format_html(
-        '<svg width="{}" height="{}" aria-hidden="true"><use href="{}#{}"/></svg>', size, size, static("img/icons.svg"), name
+        '<svg width="{}" height="{}" aria-hidden="true"><use href="{}#{}"/></svg>',
+        size,
+        size,
+        static("img/icons.svg"),
+        name,
     )
 
 
@@ -103,7 +112,9 @@ def waiting_count(context: template.Context) -> int:
         from asks import queue
 
         request: HttpRequest = context["request"]
-        context.dicts[0]["badge"] = queue.badge(request.user) if request.user.is_authenticated else 0
+        context.dicts[0]["badge"] = (
+            queue.badge(request.user) if request.user.is_authenticated else 0
+        )
     count: int = context["badge"]
     return count
 
@@ -151,7 +162,9 @@ def ask_link(ask_id: object) -> SafeString | str:
 def usage_words(data: dict[str, object]) -> str:
     """What a turn used: `input tokens 1200, output tokens 80`."""
     numbers = {name: value for name, value in data.items() if isinstance(value, int | float)}
-    return "Used " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in numbers.items())
+    return "Used " + ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in numbers.items()
+    )
 
 
 @register.filter
