@@ -42,7 +42,7 @@ def pytest_runtest_teardown() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_setup(
     pytestconfig: pytest.Config,
-    django_test_environment: None,  # noqa: ARG001
+    django_test_environment: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
     """Replace pytest-django's: copy a migrated template instead of migrating in each process."""

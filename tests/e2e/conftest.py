@@ -45,7 +45,7 @@ def launch_browser(
 
 @pytest.fixture(scope="session")
 def server(
-    django_db_setup: None,  # noqa: ARG001
+    django_db_setup: None,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[LiveServer]:
     """The web process on this pytest process's database. Tests may kill and start it."""
@@ -63,7 +63,7 @@ def base_url(server: LiveServer) -> str:
 
 @pytest.fixture
 def worker(
-    transactional_db: None,  # noqa: ARG001
+    transactional_db: None,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ManagedProcess]:
     """A dispatch worker that runs the agents of this test. Tests may kill and start it."""
@@ -84,7 +84,7 @@ def _server_is_back(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def owner(transactional_db: None) -> User:  # noqa: ARG001
+def owner(transactional_db: None) -> User:
     """A person who owns agents, with a password that the server under test can check."""
     password = make_password(OWNERS_PASSWORD, hasher="argon2")
     return User.objects.create(username="owner", password=password)
