@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
+
+from workspace.state import StateError, make_state_folder
 
 
 def kept_in(state: Path) -> str:
     """The state folder's own secret key, made on first use, readable by its owner only.
 
-    A folder that cannot be written gives a key for this process alone, so that commands which need
-    none still run; ``up`` says the folder is unwritable before anything is signed.
+    A folder that cannot be used gives a key for this process alone, so that commands which need
+    none still run; ``up`` says that the folder is unwritable before anything is signed.
     """
     path = state / "secret_key"
     try:
-        state.mkdir(parents=True, exist_ok=True)
-        fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fresh, "w") as file:
-            file.write(secrets.token_urlsafe(50))
-    except FileExistsError:
-        pass
-    except OSError:
+        if not path.exists():
+            make_state_folder(state)
+            _write_once(path, secrets.token_urlsafe(50))
+        return path.read_text()
+    except (OSError, StateError):
         return secrets.token_urlsafe(50)
-    return _read(path)
 
 
-def _read(path: Path) -> str:
-    """Another process may have created the file a moment ago and not yet written it."""
-    for _ in range(50):
-        key = path.read_text()
-        if key:
-            return key
-    return secrets.token_urlsafe(50)
+def _write_once(path: Path, key: str) -> None:
+    """Put the key there whole or not at all; of several processes at once the first one's stays."""
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(key)
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(fresh)
+    fresh.unlink()
