@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
+from itertools import count
 from urllib.parse import parse_qs
 
-from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from workspace.live import fragments, logins
+from agents.database import LOST, in_database
+from workspace.live import fragments, listener, logins
 from workspace.live.hub import hub
 from workspace.live.tail import KEPT, Tail
 from workspace.live.watcher import (
@@ -26,7 +28,6 @@ from workspace.live.watcher import (
     NO_ACCESS,
     NO_SUCH_STREAM,
     TOO_BIG,
-    TRY_AGAIN,
     Watcher,
 )
 from workspace.pages import parts
@@ -41,6 +42,9 @@ GATHER = 0.025
 HEARD = 1_000
 
 
+Work = Callable[[Watcher], Awaitable[None]]
+
+
 class Stream(AsyncWebsocketConsumer):
     """One socket of a signed-in person. What it carries is up to the kinds below."""
 
@@ -51,16 +55,6 @@ class Stream(AsyncWebsocketConsumer):
         await self.accept()
         self.watcher = Watcher(self._login(), self._session_id())
         hub().join(self.watcher)
-        try:
-            refused = await self._admit(self.watcher)
-        except Exception:
-            log.exception("A socket could not be admitted.")
-            refused = TRY_AGAIN
-        if refused:
-            hub().leave(self.watcher)
-            await self.close(refused)
-            return
-        self.watcher.wake()
         self.pump = asyncio.create_task(self._pump(self.watcher))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -84,16 +78,18 @@ class Stream(AsyncWebsocketConsumer):
         query = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         return query.get(name, [""])[-1]
 
-    async def _admit(self, watcher: Watcher) -> int | None:
-        """Let the person in; the code to close with if there is a reason not to."""
-        people = await database_sync_to_async(logins.people)([watcher.login])
+    async def _admit(self, watcher: Watcher) -> None:
+        """Let the person in, or end the socket with the reason not to."""
+        people = await in_database(logins.people, [watcher.login])
         person = people.get(watcher.login)
         if person is None:
-            return NO_ACCESS
+            watcher.end(NO_ACCESS)
+            return
         hub().admit(watcher, person)
-        return await self._begin(person)
+        await self._begin(watcher, person)
+        watcher.wake()
 
-    async def _begin(self, person: User) -> int | None:
+    async def _begin(self, watcher: Watcher, person: User) -> None:
         raise NotImplementedError
 
     async def _next_message(self) -> str:
@@ -102,12 +98,26 @@ class Stream(AsyncWebsocketConsumer):
 
     async def _pump(self, watcher: Watcher) -> None:
         """The only sender. Ends with the socket."""
-        try:
-            await self._send_while_open(watcher)
-        except Exception:
-            log.exception("A stream broke; the browser comes back by itself.")
-            watcher.end(TRY_AGAIN)
+        await self._until_it_works(self._admit, watcher)
+        while not watcher.is_over:
+            await self._until_it_works(self._send_while_open, watcher)
         await self.close(watcher.ended)
+
+    async def _until_it_works(self, work: Work, watcher: Watcher) -> None:
+        """Try again while the database is away: the socket stays, and goes on where it was.
+
+        Meanwhile it is silent, so a browser that waits for long looks for another.
+        """
+        for failures in count(1):
+            try:
+                return await work(watcher)
+            except LOST as error:
+                log.warning("A stream waits for the database: %s", error)
+            except Exception:
+                log.exception("A stream broke and tries again.")
+            watcher.wake()
+            await asyncio.sleep(listener.pause(failures))
+        return None
 
     async def _send_while_open(self, watcher: Watcher) -> None:
         spoke = time.monotonic()
@@ -135,19 +145,19 @@ class SessionStream(Stream):
     def _session_id(self) -> int:
         return int(self.scope["url_route"]["kwargs"]["session_id"])
 
-    async def _begin(self, person: User) -> int | None:
+    async def _begin(self, watcher: Watcher, person: User) -> None:
         cursor, session_id = as_cursor(self._asked("after")), self._session_id()
-        if cursor is None:
-            return BAD_CURSOR
-        last = await database_sync_to_async(logins.last_seq_seen_by)(person, session_id)
+        last = await in_database(logins.last_seq_seen_by, person, session_id)
         if last is None:
-            return NO_ACCESS
-        if cursor > last:
-            return AHEAD
-        self.cursor = cursor
-        # Browsers that come back together after a restart are behind by the same few events.
-        self.tail = hub().tail(session_id, max(cursor, last - KEPT))
-        return None
+            watcher.end(NO_ACCESS)
+        elif cursor is None:
+            watcher.end(BAD_CURSOR)
+        elif cursor > last:
+            watcher.end(AHEAD)
+        else:
+            self.cursor = cursor
+            # Browsers that come back together after a restart are behind by the same few events.
+            self.tail = hub().tail(session_id, max(cursor, last - KEPT))
 
     async def _next_message(self) -> str:
         items = await self.tail.after(self.cursor)
@@ -162,10 +172,9 @@ class QueueStream(Stream):
 
     have: frozenset[str]
 
-    async def _begin(self, person: User) -> int | None:
+    async def _begin(self, watcher: Watcher, person: User) -> None:  # noqa: ARG002
         self.have = parts.held(self._asked("have"))
         self.desk = hub().desk(person)
-        return None
 
     async def _next_message(self) -> str:
         changes = await self.desk.changes(self.have)
@@ -186,6 +195,3 @@ def as_cursor(text: str) -> int | None:
     if not text:
         return 0
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-__all__ = ["NoSuchStream", "QueueStream", "SessionStream"]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
-from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 
+from agents.database import in_database
 from workspace.pages.parts import Changes, queue_changes
 
 Held = frozenset[str]
-Reader = Callable[[User, Held], Changes]
 
 
 class Desk:
     """One person's queue. Pages that hold the same cards share one reading of it."""
 
-    def __init__(self, person: User, read: Reader = queue_changes) -> None:
+    def __init__(self, person: User) -> None:
         self.person = person
         self.mark: tuple[object, ...] | None = None
-        self._read = read
         self._version = 0
         self._found: dict[Held, Changes] = {}
         self._reading = asyncio.Lock()
@@ -36,7 +33,7 @@ class Desk:
             if have in self._found:
                 return self._found[have]
             version = self._version
-            found = await database_sync_to_async(self._read)(self.person, have)
+            found = await in_database(queue_changes, self.person, have)
             if version == self._version:
                 self._found[have] = found
             return found

@@ -11,11 +11,12 @@ import logging
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from contextlib import aclosing
 from weakref import WeakKeyDictionary
 
-from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 
+from agents.database import in_database
 from agents.hints import login_digest
 from workspace.live import listener, logins
 from workspace.live.desk import Desk
@@ -86,11 +87,15 @@ class Hub:
         self._followers[topic].add(watcher)
 
     async def _listen(self) -> None:
-        async for payload in listener.payloads():
-            try:
-                await self._hear(payload)
-            except Exception:
-                log.exception("A hint was not followed: %s", payload)
+        async with aclosing(listener.payloads()) as payloads:
+            async for payload in payloads:
+                await self._hear_safely(payload)
+
+    async def _hear_safely(self, payload: str) -> None:
+        try:
+            await self._hear(payload)
+        except Exception:
+            log.exception("A hint was not followed: %s", payload)
 
     async def _hear(self, payload: str) -> None:
         """Follow one hint; one that a newer version sends means nothing to this one."""
@@ -121,13 +126,13 @@ class Hub:
     async def _look_everywhere(self) -> None:
         """Hints may have been lost: three queries find what moved, for all sockets together."""
         before = {session_id: tail.last for session_id, tail in self.tails.items()}
-        found = await database_sync_to_async(logins.last_seqs)(before)
+        found = await in_database(logins.last_seqs, before)
         for session_id, last in before.items():
             self._session_moved(session_id, found.get(session_id, 0))
             if found.get(session_id, 0) < last:
                 # An older database was restored: the pages show events that never happened.
                 _end(self._followers.get(f"s:{session_id}", ()), AHEAD)
-        marks = await database_sync_to_async(logins.queue_marks)(set(self.desks))
+        marks = await in_database(logins.queue_marks, set(self.desks))
         for user_id, mark in marks.items():
             if (desk := self.desks.get(user_id)) and desk.mark != mark:
                 desk.mark = mark
@@ -147,7 +152,7 @@ class Hub:
         Logins: two queries for all of them. Rights: one query for each person.
         """
         admitted = [watcher for watcher in some if watcher.person is not None]
-        people = await database_sync_to_async(logins.people)({w.login for w in admitted})
+        people = await in_database(logins.people, {w.login for w in admitted})
         of_person: defaultdict[User, list[Watcher]] = defaultdict(list)
         for watcher in admitted:
             person = people.get(watcher.login)
@@ -160,7 +165,7 @@ class Hub:
 
     async def _check_rights(self, person: User, watchers: Collection[Watcher]) -> None:
         watched = {watcher.session_id for watcher in watchers if watcher.session_id is not None}
-        seen = await database_sync_to_async(logins.still_seen)(person, watched)
+        seen = await in_database(logins.still_seen, person, watched)
         _end((w for w in watchers if w.session_id not in seen), NO_ACCESS)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 import psycopg
@@ -27,7 +28,7 @@ _DJANGOS_OWN = ("pool", "context", "cursor_factory", "prepare_threshold")
 LISTENING, SAFETY_LOOK = "listening", "look"
 
 
-async def payloads() -> AsyncIterator[str]:
+async def payloads() -> AsyncGenerator[str, None]:
     """Each hint's payload; LISTENING after every (re)connect; SAFETY_LOOK every SAFETY seconds.
 
     Never ends. The database must be reached directly: a pooler in transaction mode swallows LISTEN.
@@ -35,16 +36,17 @@ async def payloads() -> AsyncIterator[str]:
     failures = 0
     while True:
         try:
-            async for payload in _listen():
-                failures = 0
-                yield payload
+            async with aclosing(_listen()) as heard:
+                async for payload in heard:
+                    failures = 0
+                    yield payload
         except (psycopg.Error, OSError) as error:
             failures += 1
             log.warning("The LISTEN connection is gone (%s); connecting again.", error)
-        await asyncio.sleep(_pause(failures))
+        await asyncio.sleep(pause(failures))
 
 
-async def _listen() -> AsyncIterator[str]:
+async def _listen() -> AsyncGenerator[str, None]:
     connection = await psycopg.AsyncConnection.connect(**_parameters(), autocommit=True)
     async with connection:
         await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
@@ -61,7 +63,10 @@ def _parameters() -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in _DJANGOS_OWN}
 
 
-def _pause(failures: int) -> float:
-    """Jittered, so that many web processes do not come back to a restarted server at once."""
+def pause(failures: int) -> float:
+    """Seconds to wait after so many failures in a row.
+
+    Jittered, so that many web processes do not come back to a restarted server all at once.
+    """
     longest: float = min(RETRY_LAST, RETRY_FIRST * 2 ** min(failures, 10))
     return longest * random.uniform(0.5, 1)  # noqa: S311

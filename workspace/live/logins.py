@@ -75,6 +75,6 @@ def queue_marks(user_ids: Collection[int]) -> dict[int, tuple[Any, ...]]:
     marks: dict[int, tuple[Any, ...]] = dict.fromkeys(user_ids, ())
     for rows in (asks, blocked):
         grouped = rows.values_list("agent__owners").annotate(Count("pk"), Sum("pk"), Max("pk"))
-        for user_id, *mark in grouped.order_by().filter(agent__owners__in=user_ids):
+        for user_id, *mark in grouped.order_by():
             marks[user_id] += (rows.model.__name__, *mark)
     return marks

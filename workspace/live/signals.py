@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_out
-from django.db.models.signals import m2m_changed, post_save
+from django.db.models.signals import m2m_changed, post_delete, post_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
@@ -29,6 +29,12 @@ def _person_changed(
 ) -> None:
     """A deactivation or a new password ends logins."""
     if not created and set(update_fields or ()) != {"last_login"}:
+        hints.rights_moved(instance.pk)
+
+
+@receiver(post_delete, sender=User, dispatch_uid="live.person_deleted")
+def _person_deleted(*, instance: User, **_: object) -> None:
+    if instance.pk is not None:
         hints.rights_moved(instance.pk)
 
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from channels.db import database_sync_to_async
-
 from agents import events
+from agents.database import in_database
 from workspace.pages import parts
 
 #: Events of one message, and about how many characters; one event may be longer.
@@ -54,14 +53,14 @@ class Tail:
         if self._items and self._items[0].seq <= cursor + 1:
             place = cursor + 1 - self._items[0].seq
             return _batch(islice(self._items, place, place + BATCH))
-        return _batch(await _read(self.session_id, cursor))
+        return _batch(await in_database(_read, self.session_id, cursor))
 
     async def _catch_up(self) -> None:
         async with self._reading:
             while self._stale:
                 self._stale = False
                 try:
-                    self._keep(await _read(self.session_id, self.last))
+                    self._keep(await in_database(_read, self.session_id, self.last))
                 except BaseException:
                     self._stale = True
                     raise
@@ -77,7 +76,6 @@ class Tail:
         self._stale |= len(items) == events.PAGE
 
 
-@database_sync_to_async
 def _read(session_id: int, cursor: int) -> list[Item]:
     return [Item(event.seq, parts.event_html(event)) for event in events.after(session_id, cursor)]
 

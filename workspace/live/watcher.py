@@ -7,9 +7,8 @@ import asyncio
 from django.contrib.auth.models import User
 
 #: Why the server closes a socket. NO_ACCESS: signed out, or not (any longer) an owner.
-#: The browser comes back by itself only after TRY_AGAIN.
-BAD_CURSOR, NO_ACCESS, NO_SUCH_STREAM, AHEAD = 4400, 4401, 4404, 4409
-TOO_BIG, TRY_AGAIN = 1009, 1011
+#: The browser stays away after each; daphne can send no code of those after which it comes back.
+BAD_CURSOR, NO_ACCESS, NO_SUCH_STREAM, AHEAD, TOO_BIG = 4400, 4401, 4404, 4409, 4413
 
 
 class Watcher:
