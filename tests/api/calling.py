@@ -8,9 +8,6 @@ from typing import Any
 
 from django.test import Client
 
-#: Middleware and CSRF checks as for a real request: an API that needs no cookie must pass them.
-CLIENT = {"enforce_csrf_checks": True, "raise_request_exception": True}
-
 
 @dataclass
 class Answer:
@@ -30,7 +27,8 @@ class Caller:
 
     def __init__(self, token: str | None) -> None:
         self.token = token
-        self.client = Client(**CLIENT)
+        # As for a real request: an API that needs no cookie must pass the check of forms.
+        self.client = Client(enforce_csrf_checks=True)
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.send("GET", path, headers=headers)

@@ -10,7 +10,7 @@ from tests.api.world import Cast
 
 
 @pytest.fixture
-def cast(db: None) -> Cast:  # noqa: ARG001
+def cast(db: None) -> Cast:
     return world.cast()
 
 

@@ -281,6 +281,14 @@ def test_a_key_revoked_mid_way_ends_there(cast: Cast, as_owner: Caller) -> None:
     assert Ask.objects.get(pk=ask.pk).status == "open"
 
 
+def test_reading_without_the_scope_is_no_attempt_to_answer(cast: Cast) -> None:
+    ask = world.asked(cast.agent)
+    caller = Caller(world.key_of(agent=cast.agent, scopes=("run:create",)))
+    assert caller.get(f"/api/asks/{ask.pk}").status == 403
+    assert caller.get("/api/asks").status == 403
+    assert not Refusal.objects.exists()
+
+
 def test_a_key_without_the_scope_is_refused_and_kept(cast: Cast) -> None:
     ask = world.asked(cast.agent)
     caller = Caller(world.key_of(cast.owner, scopes=("run:read",)))

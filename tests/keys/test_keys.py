@@ -154,7 +154,7 @@ def test_last_use_is_coarse(cast: Cast) -> None:
 
 def test_a_scope_that_is_not_held_is_refused(cast: Cast) -> None:
     token = world.key_of(cast.owner, scopes=("run:read",))
-    assert keys.require(request_with(f"Bearer {token}"), "run:read", "ask:create")
+    assert keys.require(request_with(f"Bearer {token}"), "run:read", "ask:create").person_id
     with pytest.raises(KeyRefused) as refused:
         keys.require(request_with(f"Bearer {token}"), "ask:answer")
     assert (refused.value.status, refused.value.reason) == (403, "scope")

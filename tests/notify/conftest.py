@@ -23,7 +23,7 @@ def _nobody_is_told(settings: Settings, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def cast(db: None) -> Cast:  # noqa: ARG001
+def cast(db: None) -> Cast:
     return world.cast()
 
 

@@ -12,7 +12,7 @@ import pytest
 from django.db.models import F
 from pytest_django import Settings
 
-from agents.processes import alive
+from agents.process_groups import alive
 from asks import answering
 from asks.answering import Answered
 from tests.api import world
@@ -22,6 +22,7 @@ from workspace.models import Delivery, DeliveryState, OutboxItem
 from workspace.notify import courier, hook, outbox
 from workspace.notify.courier import Courier
 from workspace.notify.outbox import LEASE, MAX_ATTEMPTS, Sink
+from workspace.notify.undelivered import Undelivered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,6 +34,13 @@ def deliver() -> int:
 def time_passes() -> None:
     """Everything that waits for its time is due."""
     Delivery.objects.update(next_try=F("next_try") - timedelta(days=1))
+
+
+async def there(file: Path) -> str:
+    """What a file holds, once it holds something."""
+    while not (held := file.read_text() if file.exists() else ""):
+        await asyncio.sleep(0.02)  # noqa: ASYNC110 -- written by another process
+    return held
 
 
 def test_a_command_gets_one_json_object_with_the_binding(
@@ -201,25 +209,24 @@ def test_an_answer_never_waits_for_a_hook(cast: Cast, settings: Settings, tmp_pa
     held = tmp_path / "held"
     hangs = f"""
 import time
-open({str(held)!r}, "w").close()
+open({str(held)!r}, "w").write(str(os.getpid()))
 time.sleep(600)
 """
     settings.NEEDS_YOU_EVENT_HOOK = keeping_command(tmp_path / "told", then=hangs)
     ask = world.asked(cast.agent)
 
-    async def answer_while_it_hangs() -> object:
+    async def answer_while_it_hangs() -> tuple[object, bool]:
         tells = Courier()
         stop = asyncio.Event()
         running = asyncio.create_task(tells.run(stop))
-        while not held.exists():
-            await asyncio.sleep(0.02)
+        await there(held)
         done = await asyncio.to_thread(answering.answer, ask_id=ask.pk, by=cast.owner, option="eu")
         hangs_still = not running.done()
         stop.set()
         await running
         return done, hangs_still
 
-    done, hangs_still = asyncio.run(answer_while_it_hangs())  # type: ignore[misc]
+    done, hangs_still = asyncio.run(answer_while_it_hangs())
     assert isinstance(done, Answered)
     assert hangs_still
 
@@ -239,8 +246,7 @@ time.sleep(600)
     async def start_and_stop() -> None:
         stop = asyncio.Event()
         running = asyncio.create_task(Courier().run(stop))
-        while not (pid := held.read_text() if held.exists() else ""):
-            await asyncio.sleep(0.02)
+        pid = await there(held)
         stop.set()
         await running
         assert not alive(int(pid), "")
@@ -263,7 +269,7 @@ def test_what_a_dead_courier_had_claimed_is_delivered_after_its_lease(
     assert deliver() == 1
     assert [event["id"] for event in kept(tmp_path / "told")] == [dead.uid]
     # The dead one was only asleep: what it says now comes too late.
-    outbox.failed(dead, courier.Undelivered("too slow"))
+    outbox.failed(dead, Undelivered("too slow"))
     assert Delivery.objects.get().state == DeliveryState.DELIVERED
 
 

@@ -188,8 +188,7 @@ def test_repeated_failures_open_the_breaker_and_one_success_closes_it(
     place.answers = [200]
     time_passes()
     assert deliver() == breaker.OPENS_AFTER
-    endpoint.refresh_from_db()
-    assert (endpoint.failures, endpoint.paused_until) == (0, None)
+    assert WebhookEndpoint.objects.filter(failures=0, paused_until=None).exists()
 
 
 def test_an_endpoint_that_only_fails_is_switched_off(cast: Cast, place: Receiver) -> None:
@@ -307,10 +306,11 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "works"), [("localhost", True), ("other.example", False)])
+@pytest.mark.parametrize("name", ["localhost", "other.example"])
 def test_tls_is_checked_against_the_name_although_an_address_is_called(
-    name: str, works: bool, cast: Cast, trusted: Path
+    name: str, cast: Cast, trusted: Path
 ) -> None:
+    works = name == "localhost"
     try:
         with receiver(certified(trusted, name)) as place:
             endpoint_of(cast.owner, place.url.replace("127.0.0.1", "localhost"))

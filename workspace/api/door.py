@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
@@ -39,7 +39,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing a program can do: what it takes, what it gives, with what statuses it refuses."""
+    """One thing a program can do: what it takes, what it gives, with what statuses it refuses.
+
+    One that ``decides`` about an ask keeps a record of a key that may not.
+    """
 
     method: str
     path: str
@@ -50,7 +53,8 @@ class Operation:
     answer: type[BaseModel]
     query: type[BaseModel] = NoQuery
     body: type[BaseModel] | None = None
-    refusals: tuple[int, ...] = field(default=())
+    refusals: tuple[int, ...] = ()
+    decides: bool = False
 
     @property
     def statuses(self) -> tuple[int, ...]:
@@ -125,7 +129,7 @@ def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> Api
     try:
         return keys.require(request, *operation.scopes)
     except KeyRefused as refused:
-        if refused.key is not None and "ask:answer" in operation.scopes:
+        if refused.key is not None and operation.decides:
             attempts.record(refused.key, ids["ask_id"], refused.detail)
             if refused.key.is_an_agents:
                 raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER) from refused

@@ -40,6 +40,7 @@ OPERATIONS = (
         answer=shapes.Answered,
         body=shapes.AnswerBody,
         refusals=(404, 409, 410, 428),
+        decides=True,
     ),
     Operation(
         method="POST",
@@ -51,6 +52,7 @@ OPERATIONS = (
         answer=shapes.Withdrawn,
         body=shapes.CancelBody,
         refusals=(404, 409, 410),
+        decides=True,
     ),
     Operation(
         method="GET",
