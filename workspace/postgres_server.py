@@ -23,6 +23,7 @@ PORT = 5432  # names the socket file; nothing listens on TCP
 ROLE = "needs_you"
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
+REMOVE_SECONDS = 5.0
 START_ATTEMPTS = 5
 
 # A server outlives the object that started it; held here so that Python does not take it for
@@ -59,7 +60,7 @@ class Server:
         check_initdb_may_run(account)
         prefix = f"{self.data.name}.new-"
         for left_over in self.data.parent.glob(f"{prefix}*"):
-            shutil.rmtree(left_over, ignore_errors=True)
+            _remove(left_over)
         half = Path(tempfile.mkdtemp(prefix=prefix, dir=self.data.parent))
         account.own(half)
         made = account.run(binaries.initdb, "--pgdata", half, *self._initdb_options(binaries.major))
@@ -158,6 +159,14 @@ class Server:
 
 def _words(process: subprocess.Popen[bytes]) -> list[str]:
     return [str(word) for word in process.args] if isinstance(process.args, list) else []
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder that somebody may still be filling, until it stays away."""
+    deadline = time.monotonic() + REMOVE_SECONDS
+    while folder.exists() and time.monotonic() < deadline:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(0.02)
 
 
 def _reap() -> None:
