@@ -54,13 +54,17 @@ def _patterns() -> list[URLPattern]:
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)
     return [
-        path(route.replace("{", "<int:").replace("}", ">"), _view(operations), name=f"api:{route}")
+        path(
+            route.replace("{", "<int:").replace("}", ">"),
+            _view(operations),
+            name=f"api_{operations[0].name}",
+        )
         for route, operations in by_path.items()
     ]
 
 
 urlpatterns = [
     *_patterns(),
-    path("openapi.json", document, name="api:openapi"),
+    path("openapi.json", document, name="api_openapi"),
     re_path(r"^.*\Z", nothing),
 ]
