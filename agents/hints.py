@@ -83,7 +83,8 @@ def _after_commit() -> Iterator[_Hints]:
         yield hints
         hints()
         return
-    known = next((f for _, f, _ in connection.run_on_commit if isinstance(f, _Hints)), None)
+    waiting = (entry[1] for entry in connection.run_on_commit)
+    known = next((hints for hints in waiting if isinstance(hints, _Hints)), None)
     if known is None:
         known = _Hints()
         transaction.on_commit(known, robust=True)

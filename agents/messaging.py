@@ -49,7 +49,8 @@ def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | N
     return queueing.proceed(session)
 
 
-def _check(text: str) -> None:
+def _check(text: object) -> None:
+    """``text`` is whatever came in."""
     if not isinstance(text, str) or not is_storable(text):
         raise BadMessage("The message holds a character that cannot be kept. Nothing was sent.")
     if len(text) > MESSAGE_LIMIT:

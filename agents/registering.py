@@ -51,7 +51,7 @@ def register_agent(
     _check_words(agent)
     agent.full_clean()
     agent.save()
-    agent.owners.set(owners)
+    agent.owners.set([owner.pk for owner in owners])
     open_session(agent, is_home=True)
     return agent
 

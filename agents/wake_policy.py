@@ -61,9 +61,10 @@ class Schedule(_Policy):
         """The first start after a moment."""
         if self.every_seconds is not None:
             return moment + timedelta(seconds=self.every_seconds)
-        starts = croniter(self.cron, moment.astimezone(ZoneInfo(self.time_zone)))
+        cron = str(self.cron)
+        starts = croniter(cron, moment.astimezone(ZoneInfo(self.time_zone)))
         start: datetime = starts.get_next(datetime)
-        while start.fold and "*" not in str(self.cron).split()[HOUR]:
+        while start.fold and "*" not in cron.split()[HOUR]:
             # The clock was put back: an hour that is named comes twice and counts once.
             start = starts.get_next(datetime)
         return start

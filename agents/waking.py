@@ -128,4 +128,5 @@ def idle_delay(policy: Continuous, streak: int, jitter: float | None = None) -> 
 
 def error_delay(streak: int) -> timedelta:
     """30 seconds, doubled by every further failure, a quarter of an hour at most."""
-    return min(ERROR_BASE * 2 ** min(max(streak, 1) - 1, 16), ERROR_MAX)
+    doublings = min(max(streak, 1) - 1, 16)
+    return min(ERROR_BASE * (1 << doublings), ERROR_MAX)

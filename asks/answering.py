@@ -9,10 +9,9 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import events
-from agents.locking import lock_one
-from agents.models import Session
 from asks import access, binding, closing, ledger, owing, reasking, refusals
 from asks.lifecycle import AskStatus, Meaning, Reason
+from asks.locking import lock_ask
 from asks.models import Ask, Verdict
 from asks.proof import Proof
 from asks.refusals import Answer, Case, Refused
@@ -58,21 +57,17 @@ def answer_signed(
 
 @transaction.atomic
 def _decide(ask_id: object, answer: Answer) -> Answered | Refused:
-    number = refusals.number_of(ask_id)
-    session = lock_one(Session.objects.filter(asks__pk=number)) if number else None
-    if session is None:
-        refused = refusals.not_found()
-        refusals.record(refused, answer, ask=None, ask_ref=ask_id)
-        return refused
-    ask = Ask.objects.select_related("run", "gate").get(pk=number)
-    ask.session, ask.agent = session, session.agent
+    ask = lock_ask(ask_id)
+    if ask is None:
+        return refusals.record(refusals.not_found(), answer, ask=None, ask_ref=ask_id)
     if (verdict := _recorded_before(ask, answer)) is not None:
         return Answered(ask, verdict, repeated=True)
-    case = Case(session, ask, answer)
-    if (refused := refusals.first_refusal(case)) is not None:
+    case = Case(ask.session, ask, answer)
+    refused = refusals.first_refusal(case)
+    if refused is not None:
         return _refuse(case, refused)
     verdict = _record(case)
-    closing.go_on(session, ask)
+    closing.go_on(ask.session, ask)
     return Answered(ask, verdict)
 
 

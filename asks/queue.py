@@ -86,6 +86,6 @@ def decided(person: AbstractBaseUser) -> QuerySet[Ask]:
 def expired(person: AbstractBaseUser) -> QuerySet[Ask]:
     """What nobody answered in time and nobody asked again: the backlog, newest first."""
     unanswered = access.asks_of(person).filter(
-        status=AskStatus.EXPIRED, superseded_by=None, session__state=SessionState.PAUSED
+        status=AskStatus.EXPIRED, repeated_by=None, session__state=SessionState.PAUSED
     )
     return with_card_facts(unanswered).order_by("-closed_at", "-pk")

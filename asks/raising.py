@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import JSONField, Value
 
 from agents import events, hints, prose, waking
 from agents.lifecycle import Cause
@@ -19,7 +19,7 @@ from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
 
-__all__ = ["BadDraft", "create", "next_key", "raise_ask", "raise_asks"]
+__all__ = ["BadDraft", "again_of", "create", "raise_ask", "raise_asks"]
 
 _TIMES = re.compile(r"~\d+\Z")
 
@@ -53,7 +53,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask:
     draft_check.check(draft)
     before = _asked_before(session, run, draft.request_key)
     if before is None:
-        return create(session, run, draft, request_key=draft.request_key)
+        return create(session, run, draft)
     same = _is_the_same(session, before, draft)
     if before.status == AskStatus.OPEN and same:
         return before
@@ -61,7 +61,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask:
         if not owing.was_given(run, before):
             _tell_again(session, run, before)
             return before
-    fresh = create(session, run, draft, request_key=next_key(session, draft.request_key))
+    fresh = create(session, run, draft, repeats=before)
     if before.status == AskStatus.OPEN:
         closing.replace(session, before, fresh, why="The agent asked it differently.")
     return fresh
@@ -72,12 +72,15 @@ def create(
     run: Run,
     draft: AskDraft,
     *,
-    request_key: str,
+    repeats: Ask | None = None,
     opened_at: datetime | None = None,
     expires_at: datetime | None = None,
     imported: bool = False,
 ) -> Ask:
-    """The rows of one open ask of a locked session, counted and said in its thread."""
+    """The rows of one open ask of a locked session, counted and said in its thread.
+
+    ``repeats`` is the ask that this one asks again.
+    """
     if draft.expires_in is not None:
         expires_at = session.locked_at + draft.expires_in
     prompt = storable(draft.prompt).strip()
@@ -85,7 +88,8 @@ def create(
         session=session,
         run=run,
         agent=session.agent,
-        request_key=request_key,
+        request_key=_next_key(session, draft.request_key) if repeats else draft.request_key,
+        repeats=repeats,
         kind=draft.kind,
         prompt=prompt,
         prompt_html=prose.to_html(prompt),
@@ -106,7 +110,7 @@ def create(
     return ask
 
 
-def next_key(session: Session, request_key: str) -> str:
+def _next_key(session: Session, request_key: str) -> str:
     """The key for asking once more: ``k~2``, ``k~3`` …"""
     root = _TIMES.sub("", request_key)
     taken = set(
@@ -119,13 +123,18 @@ def next_key(session: Session, request_key: str) -> str:
 
 def _asked_before(session: Session, run: Run, request_key: str) -> Ask | None:
     """The last ask that was raised for a request, with the run at hand if it is that run's."""
-    asked = Ask.objects.filter(session=session).select_related("run", "gate")
-    again = Q(request_key__startswith=f"{_TIMES.sub('', request_key)}~")
-    for ask in asked.filter(Q(request_key=request_key) | again).order_by("-pk"):
-        if ask.request_key == request_key or _TIMES.sub("", ask.request_key) == request_key:
-            ask.run = run if ask.run_id == run.pk else ask.run
-            return ask
-    return None
+    asked = Ask.objects.select_related("run", "gate", "repeated_by")
+    ask = asked.filter(session=session, request_key=request_key).first()
+    while (later := again_of(ask)) is not None:
+        ask = asked.get(pk=later.pk)
+    if ask is not None and ask.run_id == run.pk:
+        ask.run = run
+    return ask
+
+
+def again_of(ask: Ask | None) -> Ask | None:
+    """The ask by which another was asked again, if it was."""
+    return getattr(ask, "repeated_by", None)
 
 
 def _tell_again(session: Session, run: Run, answered: Ask) -> None:
@@ -169,16 +178,18 @@ def _offer(ask: Ask, draft: AskDraft) -> None:
 
 
 def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft) -> None:
+    null = Value(None, JSONField())  # of JSON, not of SQL
     ask.gate = Gate.objects.create(
         ask=ask,
         session=session,
         number=session.gate_count,
         operation=action.operation,
-        params=action.params,
+        params=null if action.params is None else action.params,
         action_hash=binding.action_hash(action.operation, action.params),
         policy_version=policies.version_in_force(session.agent_id),
         run_version=binding.run_version(binding.newest_run(session, run)),
     )
+    ask.gate.params = action.params
     session.gate_count += 1
 
 

@@ -9,11 +9,11 @@ from django.db import transaction
 
 from agents import events, inbox, moves, queueing, waking
 from agents.lifecycle import Cause, SessionState
-from agents.locking import lock_one
 from agents.models import Session
 from asks import access, binding, closing, raising, refusals
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Reason, Style
+from asks.locking import lock_ask
 from asks.models import Ask
 from asks.refusals import Answer, Refused
 
@@ -29,7 +29,7 @@ def ask_again(session: Session, stale: Ask) -> Ask:
         session,
         stale.run,
         draft_of(stale),
-        request_key=raising.next_key(session, stale.request_key),
+        repeats=stale,
         opened_at=stale.opened_at,
         expires_at=stale.expires_at,
         imported=stale.imported,
@@ -46,20 +46,17 @@ def reopen(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Ref
     The session that was paused by the expiry is active again and goes on once the fresh ask is
     answered. Doing it again gives the same fresh ask.
     """
-    attempt = Answer(by=by, text="ask again", via=via)
-    number = refusals.number_of(ask_id)
-    session = lock_one(Session.objects.filter(asks__pk=number)) if number else None
-    if session is None:
-        return _refused(refusals.not_found(), attempt, None, ask_id)
-    expired = Ask.objects.select_related("agent", "run", "gate").get(pk=number)
-    if not access.may_answer(by, expired):
-        return _refused(refusals.not_found(), attempt, expired, ask_id)
-    if expired.status == AskStatus.EXPIRED and expired.superseded_by is not None:
-        return expired.superseded_by
-    if expired.status != AskStatus.EXPIRED or session.state == SessionState.ENDED:
+    attempt, expired = Answer(by=by, text="ask again", via=via), lock_ask(ask_id)
+    if expired is None or not access.may_answer(by, expired):
+        return refusals.record(refusals.not_found(), attempt, ask=expired, ask_ref=ask_id)
+    if (again := raising.again_of(expired)) is not None:
+        return again
+    if expired.status != AskStatus.EXPIRED or expired.session.state == SessionState.ENDED:
         why = f"Only a question that expired can be asked again; this one is {expired.status}."
-        return _refused(Refused(Reason.CLOSED, why, expired), attempt, expired, ask_id)
-    return _reopen(session, expired, by)
+        return refusals.record(
+            refusals.refuse(Reason.CLOSED, expired, why), attempt, ask=expired, ask_ref=ask_id
+        )
+    return _reopen(expired.session, expired, by)
 
 
 def _reopen(session: Session, expired: Ask, by: AbstractBaseUser) -> Ask:
@@ -68,11 +65,9 @@ def _reopen(session: Session, expired: Ask, by: AbstractBaseUser) -> Ask:
         session,
         expired.run,
         draft_of(expired),
-        request_key=raising.next_key(session, expired.request_key),
+        repeats=expired,
         expires_at=session.locked_at + max(waited, timedelta(minutes=1)),
     )
-    expired.superseded_by = fresh
-    expired.save(update_fields=["superseded_by"])
     events.record(
         session,
         "state",
@@ -92,9 +87,7 @@ def _reopen(session: Session, expired: Ask, by: AbstractBaseUser) -> Ask:
 def draft_of(ask: Ask) -> AskDraft:
     """An ask as the draft it was."""
     gate = binding.gate_of(ask)
-    action = gate and ActionDraft(
-        gate.operation, binding.restored(gate.params), money_critical=ask.money_critical
-    )
+    params = binding.restored(gate.params) if gate else None
     return AskDraft(
         request_key=ask.request_key,
         prompt=ask.prompt,
@@ -104,11 +97,6 @@ def draft_of(ask: Ask) -> AskDraft:
             for o in ask.options.order_by("position")
         ),
         free_text=ask.free_text,
-        action=action,
+        action=ActionDraft(gate.operation, params, ask.money_critical) if gate else None,
         context=ask.context,
     )
-
-
-def _refused(refused: Refused, attempt: Answer, ask: Ask | None, ask_ref: object) -> Refused:
-    refusals.record(refused, attempt, ask=ask, ask_ref=ask_ref)
-    return refused

@@ -37,9 +37,10 @@ class Answer:
     @property
     def flaw(self) -> str:
         """Why this cannot be kept as it is, in words; empty when it can."""
-        if not isinstance(self.option, str) or not isinstance(self.text, str):
+        said: tuple[object, ...] = (self.option, self.text)
+        if not all(isinstance(part, str) for part in said):
             return "An answer is text."
-        if not is_storable(self.option) or not is_storable(self.text):
+        if not is_storable(self.option + self.text):
             return "The answer holds a character that cannot be kept."
         if len(self.text) > MAX_TEXT:
             return f"The answer has {len(self.text)} characters; {MAX_TEXT} are the most."
@@ -112,14 +113,15 @@ def not_found() -> Refused:
 
 
 def refuse(reason: Reason, ask: Ask, detail: str = "") -> Refused:
-    return Refused(reason, detail or str(reason.label), ask, newest(ask.superseded_by))
+    return Refused(reason, detail or str(reason.label), ask)
 
 
-def newest(ask: Ask | None) -> Ask | None:
-    """What an ask was replaced by in the end."""
-    while ask is not None and ask.superseded_by is not None:
-        ask = ask.superseded_by
-    return ask
+def replaced(reason: Reason, ask: Ask) -> Refused:
+    """Refused because another ask stands in this one's place, or may: the last of them is named."""
+    last = ask
+    while (later := getattr(last, "repeated_by", None)) is not None:
+        last = later
+    return Refused(reason, str(reason.label), ask, None if last is ask else last)
 
 
 def _access(case: Case) -> Refused | None:
@@ -137,9 +139,9 @@ def _closed(case: Case) -> Refused | None:
 def already_closed(ask: Ask) -> Refused:
     """What to say of an ask that is not open any more."""
     if ask.status == AskStatus.EXPIRED:
-        return refuse(Reason.EXPIRED, ask)
+        return replaced(Reason.EXPIRED, ask)
     if ask.status == AskStatus.SUPERSEDED:
-        return refuse(Reason.STALE, ask)
+        return replaced(Reason.STALE, ask)
     who = f" by {ask.closed_by.get_username()}" if ask.closed_by else ""
     return refuse(Reason.CLOSED, ask, f"This question was already {ask.status}{who}.")
 
@@ -186,8 +188,8 @@ def _unknown_option(case: Case) -> Refused | None:
     return None
 
 
-def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object) -> None:
-    """Keep a refusal. What was submitted is kept too, cut to a size that harms nobody."""
+def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object) -> Refused:
+    """Keep a refusal, and return it. What was submitted is kept too, cut to a harmless size."""
     echo = answer.echo if isinstance(answer.echo, dict) else {"": answer.echo}
     row = Refusal.objects.create(
         ask=ask,
@@ -207,6 +209,7 @@ def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object
         via=answer.via[:16],
     )
     ledger.refusal(row)
+    return refused
 
 
 def say(session: Session, ask: Ask, refused: Refused, answer: Answer) -> None:

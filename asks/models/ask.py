@@ -47,6 +47,14 @@ class Ask(models.Model):
     superseded_by = models.OneToOneField(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="supersedes"
     )
+    repeats = models.OneToOneField(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="repeated_by",
+        help_text="The ask that this one asks again, whatever became of that.",
+    )
 
     class Meta:
         ordering = ("opened_at", "pk")
