@@ -77,9 +77,8 @@ def append(
 
 def verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
     """Record a verdict, with all that is needed to prove it later."""
-    verdict.ask = ask
     facts = {
-        **ledger_facts.of_verdict(verdict),
+        **ledger_facts.of("verdict", verdict.pk),
         "names": {"agent": ask.agent.slug, "by": answer.by.get_username()},
         "waited_seconds": int((verdict.decided_at - ask.opened_at).total_seconds()),
         "device": device.current(),
@@ -91,7 +90,7 @@ def verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
 
 def refusal(refusal: Refusal, *, actor: str = "") -> LedgerRecord:
     """Record an answer that was turned down, in its ask's chain if the ask exists."""
-    facts = {**ledger_facts.of_refusal(refusal), "device": device.current()}
+    facts = {**ledger_facts.of("refusal", refusal.pk), "device": device.current()}
     chain = f"session:{refusal.ask.session_id}" if refusal.ask else "workspace:refusal"
     who = actor or (_human(refusal.by) if refusal.by else "unknown")
     return _write(chain, Entry("refusal", f"refusal:{refusal.pk}", who, facts))
@@ -100,7 +99,7 @@ def refusal(refusal: Refusal, *, actor: str = "") -> LedgerRecord:
 def closing(ask: Ask) -> LedgerRecord:
     """Record an ask that was closed without an answer: withdrawn, expired or superseded."""
     who = _human(ask.closed_by) if ask.closed_by else "system"
-    facts = {**ledger_facts.of_closing(ask), "names": {"agent": ask.agent.slug}}
+    facts = {**ledger_facts.of(ask.status, ask.pk), "names": {"agent": ask.agent.slug}}
     return _write(f"session:{ask.session_id}", Entry(ask.status, f"ask:{ask.pk}", who, facts))
 
 

@@ -140,9 +140,9 @@ def _verdict(owner: User, ask: Ask) -> Verdict:
 
 def _records(session: Session, verdicts: list[Verdict]) -> Iterator[LedgerRecord]:
     head = ledger.Head(f"session:{session.pk}")
-    for verdict in verdicts:
-        facts = ledger_facts.of_verdict(verdict)
-        entry = ledger.Entry("verdict", f"verdict:{verdict.pk}", "human:owner", facts)
+    facts = ledger_facts.of_all("verdict", [verdict.pk for verdict in verdicts])
+    for pk, told in sorted(facts.items()):
+        entry = ledger.Entry("verdict", f"verdict:{pk}", "human:owner", told)
         record = ledger.record_after(head, entry, END)
         head = ledger.Head(record.chain, record.seq, record.hash)
         yield record

@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, LiteralString
 
-from django.db import connection
-from django.db.models import Model, QuerySet
+from django.db import DataError, connection, transaction
 
-from asks import ledger_facts
-from asks.models import Ask, Refusal, Verdict
+from asks.ledger_facts import EXTRAS, TOLD, of_all
 from asks.plain import plain
 from asks.proving.broken import BrokenLedger
 from asks.proving.links import Line
 
-Facts = dict[str, Any]
-
-
-def _verdicts(ids: Iterable[int]) -> QuerySet[Verdict]:
-    found = Verdict.objects.filter(pk__in=ids).select_related("option", "ask__gate")
-    return found.prefetch_related("ask__options")
-
-
-def _refusals(ids: Iterable[int]) -> QuerySet[Refusal]:
-    return Refusal.objects.filter(pk__in=ids)
-
-
-def _asks(ids: Iterable[int]) -> QuerySet[Ask]:
-    return Ask.objects.filter(pk__in=ids).select_related("gate").prefetch_related("options")
-
-
-#: Kind -> the rows it tells of, and the facts they give.
-_TOLD: Mapping[str, tuple[Callable[[Iterable[int]], QuerySet[Any]], Callable[[Any], Facts]]] = {
-    "verdict": (_verdicts, ledger_facts.of_verdict),
-    "refusal": (_refusals, ledger_facts.of_refusal),
-    "withdrawn": (_asks, ledger_facts.of_closing),
-    "expired": (_asks, ledger_facts.of_closing),
-    "superseded": (_asks, ledger_facts.of_closing),
-    "imported": (_asks, ledger_facts.of_import),
-}
+#: PostgreSQL compares a batch by itself; what it calls different is then looked at here. A number
+#: too large for canonical JSON, say, is a text in the record and different to PostgreSQL only.
+_DIFFERENT: LiteralString = """
+SELECT r.hash FROM asks_ledgerrecord r LEFT JOIN ({facts}) f ON f.id = split_part(r.subject, ':', 2)::bigint
+WHERE r.hash = ANY(%s) AND (r.body::jsonb -> 'facts') - %s::text[] IS DISTINCT FROM f.facts
+"""
 
 #: What has no record: rows that were written past the ledger, or whose record was taken away.
-_UNRECORDED = {
+_UNRECORDED: dict[str, LiteralString] = {
     "verdict": """
 SELECT v.id FROM asks_verdict v WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'verdict' AND r.subject = 'verdict:' || v.id)
@@ -65,48 +45,59 @@ ORDER BY a.id LIMIT 1""",
 
 def compare(lines: Iterable[Line]) -> None:
     """Hold lines, in their order, against the rows they tell of. Raises BrokenLedger."""
-    lines = [line for line in lines if line.kind in _TOLD]
-    rows = {kind: _rows(kind, lines) for kind in {line.kind for line in lines}}
+    suspects = []
+    for kind, told in _by_kind(lines).items():
+        different = _different(kind, told)
+        suspects += [line for line in told if line.hash in different]
+    for line in sorted(suspects, key=lambda line: (line.chain, line.seq)):
+        _compare(line)
+
+
+def _by_kind(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    told = defaultdict(list)
     for line in lines:
-        row = rows[line.kind].get(_id(line))
-        if row is None:
-            raise line.broken(f"{line.subject} is gone")
-        _compare(line, _TOLD[line.kind][1](row))
+        if line.kind in TOLD:
+            told[line.kind].append(line)
+    return told
 
 
-def _rows(kind: str, lines: Iterable[Line]) -> dict[int, Model]:
-    ids = [_id(line) for line in lines if line.kind == kind]
-    return {row.pk: row for row in _TOLD[kind][0](ids)}
+def _different(kind: str, lines: list[Line]) -> set[str]:
+    """The hashes of the lines that PostgreSQL finds different; all of them if it cannot say."""
+    hashes = [line.hash for line in lines]
+    query = _DIFFERENT.format(facts=TOLD[kind].query)
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(query, [[_id(line) for line in lines], hashes, EXTRAS])
+            return {row[0] for row in cursor.fetchall()}
+    except DataError:
+        return set(hashes)
 
 
 def _id(line: Line) -> int:
-    number = line.subject.partition(":")[2]
-    return int(number) if number.isascii() and number.isdigit() else 0
+    """The id in a subject such as ``verdict:12``. 0, which is no row's, for any other subject."""
+    name, _, number = line.subject.partition(":")
+    good = name == TOLD[line.kind].subject and number.isascii() and number.isdigit()
+    return int(number) if good and len(number) < 19 else 0
 
 
-def _compare(line: Line, now: Facts) -> None:
-    """Facts that the rows do not give, such as how long it waited, are only in the ledger."""
+def _compare(line: Line) -> None:
+    now = of_all(line.kind, [_id(line)]).get(_id(line))
+    if now is None:
+        raise line.broken(f"{line.subject} is gone")
     then = {part: line.facts.get(part) for part in now}
-    # The plain form costs most of the time and is the same already in nearly every record.
-    if _text(then) == _text(now):
-        return
     if difference := _difference(plain(then), plain(now)):
         raise line.broken(f"{line.subject} now says otherwise: {difference}")
 
 
 def _difference(then: Any, now: Any, name: str = "") -> str:
     """The name of the first part that differs, such as ``verdict.text``; empty when none does."""
-    if _text(then) == _text(now):
+    if json.dumps(then, sort_keys=True) == json.dumps(now, sort_keys=True):
         return ""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in sorted(then.keys() | now.keys()):
             if inner := _difference(then.get(key), now.get(key), f"{name}.{key}".lstrip(".")):
                 return inner
     return name or "all of it"
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
 
 
 def find_unrecorded() -> None:
