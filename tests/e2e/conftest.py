@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, BrowserType
+from playwright.sync_api import Browser, BrowserContext, BrowserType, ConsoleMessage, Page
 
 from tests.browser import NoBrowserError, is_required, launch
 from tests.live_server import LiveServer, ManagedProcess
@@ -103,3 +103,25 @@ def sign_in(context: BrowserContext, server: LiveServer) -> Callable[[User], Non
         )
 
     return go
+
+
+class NoErrors:
+    """What the browser complained about on a page: script errors, refused content, failed requests."""
+
+    def __init__(self, page: Page) -> None:
+        self.found: list[str] = []
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.found.append(str(error)))
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.found.append(message.text)
+
+    def __call__(self, *, allowed: str = "\0") -> None:
+        """Fail with all complaints but those that hold the allowed words."""
+        assert [text for text in self.found if allowed not in text] == []
+
+
+@pytest.fixture
+def no_errors(page: Page) -> NoErrors:
+    return NoErrors(page)
