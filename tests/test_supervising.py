@@ -85,7 +85,19 @@ def test_stop_ends_what_the_child_started_too(supervisor: Supervisor) -> None:
 
     supervisor.stop()
 
-    assert [pid for pid in group if is_running(pid)] == []
+    tend_until(Supervisor(print), lambda: not any(map(is_running, group)))
+
+
+def test_what_a_killed_child_left_goes_before_it_is_started_again(supervisor: Supervisor) -> None:
+    supervisor.start("shell", ["sh", "-c", "sleep 601 & sleep 602"])
+    shell = pid_of(supervisor)
+    assert shell is not None
+    tend_until(supervisor, lambda: len(group_of(shell)) == 3)
+    group = group_of(shell)
+
+    os.kill(shell, signal.SIGKILL)
+
+    tend_until(supervisor, lambda: not any(map(is_running, group)))
 
 
 def group_of(leader: int) -> list[int]:

@@ -1,5 +1,6 @@
 """Child processes that are kept running, and that end together with their supervisor."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -44,7 +45,8 @@ class Child:
         if self.process is not None:
             if self.process.poll() is None:
                 return
-            code, self.process = self.process.returncode, None
+            code = self.process.returncode
+            self._sweep()
             self.deaths = 1 if now - self._started > LIVED_LONG else self.deaths + 1
             self._due = now + pause_after(self.deaths)
             say(f"The {self.name} process ended ({how_it_ended(code)}); starting it again")
@@ -65,6 +67,14 @@ class Child:
         except subprocess.TimeoutExpired:
             self.signal(signal.SIGKILL)
             self.process.wait()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """End what an ended command left in its process group."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process = None
 
 
 class Supervisor:
