@@ -22,7 +22,7 @@ from tests.live_server import MANAGE, LiveServer
 @pytest.fixture
 def database(
     pytestconfig: pytest.Config,
-    django_db_setup: None,  # noqa: ARG001
+    django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
     """A database of this test alone, which the web process uses too."""
@@ -35,14 +35,14 @@ def database(
 
 
 @pytest.fixture
-def server(database: None, tmp_path: Path) -> Iterator[LiveServer]:  # noqa: ARG001
+def server(database: None, tmp_path: Path) -> Iterator[LiveServer]:
     web = LiveServer(tmp_path / "web.log")
     try:
         web.start()
         yield web
     finally:
         web.stop()
-        print(web.said())
+        print(web.said())  # noqa: T201 -- pytest shows it when the test failed
 
 
 def key(*arguments: str) -> str:

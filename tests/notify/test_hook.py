@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -37,9 +38,13 @@ def time_passes() -> None:
 
 
 async def there(file: Path) -> str:
-    """What a file holds, once it holds something."""
+    """What a file holds, once it holds something: another process writes it."""
+    return await asyncio.to_thread(_there, file)
+
+
+def _there(file: Path) -> str:
     while not (held := file.read_text() if file.exists() else ""):
-        await asyncio.sleep(0.02)  # noqa: ASYNC110 -- written by another process
+        time.sleep(0.02)
     return held
 
 
@@ -129,6 +134,16 @@ def test_after_enough_failures_it_is_given_up(cast: Cast, settings: Settings) ->
         time_passes()
     assert attempts == MAX_ATTEMPTS
     assert Delivery.objects.get().state == DeliveryState.GIVEN_UP
+
+
+def test_a_kind_that_does_not_exist_is_said(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.NEEDS_YOU_EVENT_HOOK_KINDS = ["ask.opened", "ask.open"]
+    stop = asyncio.Event()
+    stop.set()
+    asyncio.run(Courier().run(stop))
+    assert "ask.open, which is no kind" in caplog.text
 
 
 def test_a_command_that_is_not_there_is_said_in_words(cast: Cast, settings: Settings) -> None:

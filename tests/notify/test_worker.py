@@ -24,7 +24,7 @@ from workspace.models import Delivery, DeliveryState
 @pytest.fixture
 def database(
     pytestconfig: pytest.Config,
-    django_db_setup: None,  # noqa: ARG001
+    django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
     """A database of this test alone, which the workers it starts use too."""
@@ -37,7 +37,7 @@ def database(
 
 
 @pytest.fixture
-def start_worker(tmp_path: Path, database: None) -> Iterator[Callable[[list[str]], Worker]]:  # noqa: ARG001
+def start_worker(tmp_path: Path, database: None) -> Iterator[Callable[[list[str]], Worker]]:
     workers: list[Worker] = []
 
     def start(hook: list[str]) -> Worker:
@@ -50,7 +50,7 @@ def start_worker(tmp_path: Path, database: None) -> Iterator[Callable[[list[str]
     yield start
     for worker in workers:
         worker.end()
-        print(worker.said())
+        print(worker.said())  # noqa: T201 -- pytest shows it when the test failed
 
 
 def test_a_worker_delivers_what_was_committed_before_it_came(

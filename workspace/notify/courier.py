@@ -13,7 +13,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
+from django.conf import settings
+
 from agents.database import LOST, in_database, in_database_within
+from workspace.models import OutboxKind
 from workspace.notify import hook, outbox, webhook
 from workspace.notify.outbox import Parcel, Sink
 from workspace.notify.undelivered import Undelivered
@@ -40,6 +43,7 @@ class Courier:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until asked to stop; what is under way then is ended and put back."""
+        _check_settings()
         try:
             while not stop.is_set():
                 try:
@@ -93,6 +97,13 @@ class Courier:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check_settings() -> None:
+    unknown = sorted(set(settings.NEEDS_YOU_EVENT_HOOK_KINDS) - set(OutboxKind.values))
+    if unknown:
+        names = ", ".join(unknown)
+        log.warning("NEEDS_YOU_EVENT_HOOK_KINDS names %s, which is no kind of event.", names)
 
 
 async def _deliver(sink: Sink, parcel: Parcel) -> None:
