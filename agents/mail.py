@@ -9,14 +9,14 @@ from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import lock_sessions
 from agents.models import Run, Session
 from agents.runtime import Mail
-from agents.words import is_blank
+from agents.words import is_blank, is_storable
 
 MAIL_LIMIT = 16_000
 
 
 def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Session]:
     """The sender's session and the home sessions it may write to, locked in the one order."""
-    slugs = {mail.to_slug for mail in mails}
+    slugs = {mail.to_slug for mail in mails if is_storable(mail.to_slug)}
     homes: Sequence[int] = []
     if slugs:
         homes = list(

@@ -1,0 +1,133 @@
+"""The status is a pure function of facts: total, certain, and quiet unless a person is needed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.lifecycle import (
+    LIVE_RUNS,
+    NOTHING_IS_WRONG,
+    WAKING_CAUSES,
+    WORKING,
+    YOU_ARE_THE_BLOCKER,
+    AgentState,
+    Cause,
+    RunStatus,
+    SessionState,
+    Status,
+)
+from agents.status import Facts, Standing, standing
+
+NOW = datetime(2026, 5, 4, 9, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@st.composite
+def facts(draw: st.DrawFn) -> Facts:
+    """Facts as the database allows them: waking has a cause, waiting has an open ask."""
+    live_run = draw(st.sampled_from(["", *LIVE_RUNS]))
+    waiting = live_run == RunStatus.WAITING_HUMAN
+    cause = draw(st.sampled_from(sorted(Cause)))
+    moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+    return Facts(
+        agent_state=draw(st.sampled_from(sorted(AgentState))),
+        session_state=draw(st.sampled_from(sorted(SessionState))),
+        state_reason=draw(st.sampled_from(["", "Stopped by olga."])),
+        live_run=live_run,
+        open_asks=draw(st.integers(1 if waiting else 0, 3)),
+        wake_cause=cause,
+        wake_at=draw(moments) if cause in WAKING_CAUSES else None,
+        idle_streak=draw(st.integers(0, 3)),
+        error_streak=draw(st.integers(0, 3)),
+        now=draw(moments),
+    )
+
+
+@given(facts())
+def test_every_session_has_one_status_and_a_reason_in_words(known: Facts) -> None:
+    found = standing(known)
+    assert found == standing(known)
+    assert found.status in Status
+    assert found.reason.endswith(".")
+    assert len(found.reason) <= 300
+
+
+@pytest.mark.case("C115")
+@given(facts())
+def test_a_person_is_needed_exactly_when_something_waits_for_one(known: Facts) -> None:
+    active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
+    working = known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING)
+    waits = active and not working and (known.open_asks > 0 or known.wake_cause == Cause.BLOCKED)
+    assert (standing(known).status in YOU_ARE_THE_BLOCKER) == waits
+
+
+@given(facts())
+def test_a_run_shows(known: Facts) -> None:
+    active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
+    if active and known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING):
+        assert standing(known).status == Status.RUNNING
+
+
+def test_the_groups_hold_every_status_once() -> None:
+    assert {Status.WAITING_HUMAN, Status.BLOCKED} == YOU_ARE_THE_BLOCKER
+    assert {Status.RUNNING, Status.DUE} == WORKING
+    groups = [YOU_ARE_THE_BLOCKER, WORKING, NOTHING_IS_WRONG]
+    assert sorted(status for group in groups for status in group) == sorted(Status)
+
+
+def of(**known: object) -> Standing:
+    base: dict[str, object] = {
+        "agent_state": AgentState.ACTIVE,
+        "session_state": SessionState.ACTIVE,
+        "wake_cause": Cause.MANUAL,
+        "now": NOW,
+    }
+    return standing(Facts(**{**base, **known}))  # type: ignore[arg-type]
+
+
+CASES: list[tuple[dict[str, object], Status, str]] = [
+    ({"agent_state": "retired"}, Status.RETIRED, "Retired by a person."),
+    ({"session_state": "ended", "state_reason": "Retired by olga."}, Status.RETIRED, "Retired by olga."),
+    ({"session_state": "paused"}, Status.PAUSED, "Paused by a person."),
+    ({"agent_state": "paused"}, Status.PAUSED, "The agent is paused. A person resumes it."),
+    ({"agent_state": "draft"}, Status.DRAFT, "Defined, and not started yet."),
+    ({"live_run": "waiting_human", "open_asks": 1}, Status.WAITING_HUMAN, "It asked a question. It holds no process."),
+    ({"live_run": "waiting_human", "open_asks": 2}, Status.WAITING_HUMAN, "It asked 2 questions. It holds no process."),
+    ({"open_asks": 1}, Status.WAITING_HUMAN, "It asked a question. No run is under way."),
+    ({"live_run": "running"}, Status.RUNNING, "A run is under way."),
+    ({"live_run": "queued"}, Status.RUNNING, "A run is queued and starts when a worker is free."),
+    ({"wake_at": NOW, "wake_cause": "human"}, Status.DUE, "Due now because of a person."),
+    ({"wake_at": NOW + HOUR, "wake_cause": "resource"}, Status.WAITING_RESOURCE, "A limit was reached. It goes on when it passes."),
+    ({"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 1}, Status.BACKING_OFF, "Failed once in a row. It tries again."),
+    ({"wake_at": NOW + HOUR, "wake_cause": "backoff", "idle_streak": 3}, Status.BACKING_OFF, "Found nothing to do 3 times in a row. It looks again later."),
+    ({"wake_at": NOW + HOUR, "wake_cause": "schedule"}, Status.SCHEDULED, "Starts again by its schedule."),
+    ({"wake_cause": "blocked"}, Status.BLOCKED, "It says it is blocked and asked nothing. Only you move it."),
+    ({"wake_cause": "event"}, Status.WAITING_EVENT, "Starts when a message names it."),
+    ({"wake_cause": "manual"}, Status.MANUAL, "Starts when a person says so."),
+]
+
+
+@pytest.mark.parametrize(("known", "status", "reason"), CASES, ids=range(len(CASES)))
+def test_each_status_with_its_reason(known: dict[str, object], status: Status, reason: str) -> None:
+    assert of(**known) == Standing(status, reason)
+
+
+PRECEDENCE = ["agent_state", "session_state", "live_run", "wake_at"]
+
+
+def test_the_agent_comes_before_the_run_and_the_run_before_the_wake() -> None:
+    everything: dict[str, object] = {
+        "agent_state": "retired",
+        "session_state": "paused",
+        "live_run": "running",
+        "wake_at": NOW,
+        "wake_cause": "human",
+    }
+    expected = [Status.RETIRED, Status.PAUSED, Status.RUNNING, Status.DUE]
+    for name, status in zip(PRECEDENCE, expected, strict=True):
+        assert of(**everything).status == status
+        everything.pop(name)
