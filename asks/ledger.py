@@ -103,6 +103,16 @@ def closing(ask: Ask) -> LedgerRecord:
     return _write(f"session:{ask.session_id}", Entry(ask.status, f"ask:{ask.pk}", who, facts))
 
 
+def imported(ask: Ask, *, by: AbstractBaseUser, source: dict[str, Any]) -> LedgerRecord:
+    """Record what a person took over from a file: an open ask, or one that is history."""
+    facts = {
+        **ledger_facts.of("imported", ask.pk),
+        "names": {"agent": ask.agent.slug, "by": by.get_username()},
+        "source": source,
+    }
+    return _write(f"session:{ask.session_id}", Entry("imported", f"ask:{ask.pk}", _human(by), facts))
+
+
 def record_after(head: Head, entry: Entry, at: datetime) -> LedgerRecord:
     """The record that follows a head, not saved."""
     body = {

@@ -14,8 +14,9 @@ from typing import Any, LiteralString
 
 from django.db import connection
 
-#: What only a record knows: the names of that day, how long it waited, the device, the signature.
-EXTRAS = ["names", "waited_seconds", "device", "proof"]
+#: What only a record knows: the names of that day, how long it waited, the device, the signature,
+#: the file it was imported from.
+EXTRAS = ["names", "waited_seconds", "device", "proof", "source"]
 
 def _utc(column: LiteralString) -> LiteralString:
     """A moment as text, in UTC with microseconds, whatever the session's own settings are."""

@@ -49,6 +49,14 @@ def _number(value: float) -> int | float | str:
         return str(value)
 
 
+def printable(text: str, limit: int) -> str:
+    """Somebody else's words, cut, for one line of a terminal or a log: what cannot be printed is shown
+    as its number."""
+    return "".join(
+        letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text[:limit]
+    )[:limit]
+
+
 def moment(at: datetime | None) -> str | None:
     """A moment as the ledger writes it: UTC with microseconds."""
     if at is None:

@@ -31,6 +31,7 @@ from asks import decision_document, pinned, signed_refusals, sshsig
 from asks.answering import Answered, answer_signed
 from asks.lifecycle import Reason
 from asks.models import Ask, Option, Refusal, SignedFile
+from asks.plain import printable
 from asks.proof import Proof
 from asks.refusals import Refused, number_of
 
@@ -168,7 +169,7 @@ def _judge_once(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Seen:
     judged = _judge(file, allowed, verifier)
     answered = judged.result if isinstance(judged.result, Answered) else None
     why = judged.result.detail if isinstance(judged.result, Refused) else "It is the verdict."
-    name = signed_refusals.shown(file.name, 255)
+    name = printable(file.name, 255)
     SignedFile.objects.create(
         digest=file.digest(allowed),
         name=name,
@@ -188,7 +189,7 @@ def _refusal_of(judged: Judged) -> Refusal:
 def _judge(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
     """Who signed, then what: nothing a file says counts before its signature does."""
     claims = decision_document.claims(file.document)
-    ask_ref = signed_refusals.shown(str(claims.get("ask", file.name)), 64)
+    ask_ref = printable(str(claims.get("ask", file.name)), 64)
     try:
         if file.flaw:
             raise sshsig.BadSignature(file.flaw)

@@ -14,6 +14,7 @@ from agents.words import storable
 from asks import access, ledger
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
+from asks.plain import printable
 from asks.refusals import Refused, number_of
 
 
@@ -26,7 +27,7 @@ _DETAILS = {
 
 def unproven(flaw: str, *, ask_ref: str, file: str) -> Refused:
     """A file that proves nothing. Who wrote it is not known, so nobody is named."""
-    detail = f"{shown(file, 120)}: {shown(flaw, 300)}. Nothing was approved."
+    detail = f"{printable(file, 120)}: {printable(flaw, 300)}. Nothing was approved."
     number = number_of(ask_ref)
     ask = Ask.objects.filter(pk=number, money_critical=True).first() if number else None
     row = _record(Reason.UNPROVEN, detail, ask=ask, ask_ref=ask_ref, submitted={"file": file})
@@ -39,7 +40,7 @@ def refused(
 ) -> Refused:
     """A proved file that decides nothing."""
     detail = _DETAILS[reason]
-    kept = {key: shown(json.dumps(value), 400) for key, value in list(claims.items())[:20]}
+    kept = {key: printable(json.dumps(value), 400) for key, value in list(claims.items())[:20]}
     row = _record(reason, detail, ask=ask, ask_ref=ask_ref, submitted=kept, by=by)
     if ask is not None and access.may_see(by, ask):
         _say(ask, row, actor=f"human:{by.get_username()}")
@@ -77,9 +78,3 @@ def _say(ask: Ask | None, row: Refusal, *, actor: str) -> None:
         data = {"ask_id": ask.pk, "reason": row.reason, "via": "signed"}
         events.record(session, "refused", actor=actor, text=row.detail, data=data)
 
-
-def shown(text: str, limit: int) -> str:
-    """Somebody else's words, cut, with what cannot be printed as its number: a name may be any bytes."""
-    return "".join(
-        letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text[:limit]
-    )[:limit]

@@ -105,34 +105,34 @@ def test_a_folder_swapped_while_it_is_open_stays_the_one_that_was_opened(channel
         assert pinned.read("a.json", at=folder, most=100) == b"first"
 
 
-def test_a_file_under_an_editor_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
-    """Whatever an editor does meanwhile, in place or by renaming, no mixture of two states is read."""
-    states = [bytes([letter]) * 200_000 for letter in b"ab"]
-    path = tmp_path / "a.json"
-    path.write_bytes(states[0])
+def test_an_editor_at_work_cannot_slip_another_decision_under_a_signature(
+    channel: Channel, ask: Ask
+) -> None:
+    """While the folder is read, the file flips between what was signed and its opposite."""
+    signed = shown(ask, "no")
+    path = channel.put("a.json", signed)
+    opposite = shown(ask, "yes")
     done = threading.Event()
 
     def edit() -> None:
-        for number in range(400):
-            if number % 2:
-                path.write_bytes(states[number % 4 == 1])
-            else:
-                (tmp_path / "new").write_bytes(states[number % 4 == 0])
-                (tmp_path / "new").rename(path)
-        done.set()
+        while not done.is_set():
+            path.write_bytes(opposite)
+            (channel.root / "new").write_bytes(signed)
+            (channel.root / "new").rename(path)
 
     editor = threading.Thread(target=edit)
     editor.start()
-    read = 0
-    with pinned.folder(str(tmp_path)) as folder:
-        while not done.is_set():
-            try:
-                assert pinned.read("a.json", at=folder, most=300_000) in (*states, b"")
-                read += 1
-            except pinned.Unreadable:
-                continue
-    editor.join()
-    assert read
+    try:
+        for _ in range(10):
+            signed_channel.scan()
+    finally:
+        done.set()
+        editor.join()
+    path.write_bytes(signed)
+    signed_channel.scan()
+    assert Verdict.objects.get(ask=ask).meaning == "deny"
+    for refusal in Refusal.objects.all():
+        assert refusal.reason == Reason.UNPROVEN
 
 
 def test_too_many_files_are_said_and_none_is_read(
