@@ -1,6 +1,7 @@
 """Supervised processes: small real ones."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from workspace.process_table import PROC, is_running, look_up
+from workspace.process_table import PROC, _from_proc, _from_ps, is_running, look_up
 from workspace.state import PROJECT
 from workspace.supervising import Supervisor, how_it_ended, pause_after
 
-SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
+SLEEPER = ["sleep", "600"]
 STUBBORN = [
     sys.executable,
     "-c",
@@ -197,3 +198,17 @@ def test_a_zombie_does_not_run() -> None:
     assert not is_running(child.pid)
     child.wait()
     assert look_up(child.pid) is None
+
+
+@pytest.mark.skipif(not shutil.which("ps"), reason="ps is not installed")
+def test_ps_tells_the_same_as_proc() -> None:
+    """What macOS has instead of /proc."""
+    with subprocess.Popen(SLEEPER) as sleeper:
+        assert _from_ps(sleeper.pid) == _from_proc(sleeper.pid)
+        sleeper.kill()
+        os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
+        zombie = _from_ps(sleeper.pid)
+        assert zombie is not None
+        assert zombie.zombie
+        sleeper.wait()
+        assert _from_ps(sleeper.pid) is None

@@ -44,7 +44,7 @@ def _from_proc(pid: int) -> ProcessFacts | None:
 
 def _from_ps(pid: int) -> ProcessFacts | None:
     found = subprocess.run(
-        ["/bin/ps", "-ww", "-o", "stat=,args=", "-p", str(pid)],
+        ["ps", "-ww", "-o", "stat=,args=", "-p", str(pid)],
         capture_output=True,
         text=True,
         env={**os.environ, "LC_ALL": "C"},
@@ -53,4 +53,5 @@ def _from_ps(pid: int) -> ProcessFacts | None:
     state, _, command = found.stdout.strip().partition(" ")
     if not state:
         return None
-    return ProcessFacts(pid, tuple(command.split()), zombie=state.startswith("Z"))
+    zombie = state.startswith("Z")
+    return ProcessFacts(pid, () if zombie else tuple(command.split()), zombie=zombie)
