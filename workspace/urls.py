@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from workspace import entry, health
-from workspace.pages import account, agents, asks, decisions, needs_you, sessions
+from workspace.pages import account, agents, asks, decisions, needs_you, receipts, sessions
 
 urlpatterns = [
     path("", needs_you.needs_you, name="needs_you"),
@@ -29,10 +29,12 @@ urlpatterns = [
     path("sessions/<int:session_id>/stop", sessions.session_stop, name="session_stop"),
     path("sessions/<int:session_id>/resume", sessions.session_resume, name="session_resume"),
     path("decisions/", decisions.decisions, name="decisions"),
+    path("decisions/<int:ask_id>/receipt/", receipts.receipt, name="receipt"),
     path("login", account.SignIn.as_view(), name="login"),
     path("logout", account.SignOut.as_view(), name="logout"),
     path("enter/<str:token>", entry.enter, name="enter"),
     path("api/", include("workspace.api.urls")),
+    path("", include("workspace.protocols.leaf.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics_page, name="metrics"),

@@ -1,0 +1,90 @@
+"""The receipt of a decision: what was shown, what was decided, what came of it, and how it is proved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from agents.lifecycle import InboxKind
+from agents.models import InboxItem
+from asks import access, proving, queue
+from asks.lifecycle import AskStatus
+from asks.models import Anchor, Ask, LedgerRecord
+from workspace.pages.card_facts import facts_of, with_past
+from workspace.pages.requests import OwnerRequest, show
+from workspace.templatetags.words import age_in_words
+
+DEVICES = {"phone": "a phone or tablet", "desktop": "a computer", "api": "a program"}
+DOORS = {"page": "this workspace", "signed": "the signed channel", "api": "the API"}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the ledger says of a decision. ``broken`` says what does not hold, in words."""
+
+    record: LedgerRecord | None
+    facts: dict[str, Any]
+    anchor: Anchor | None = None
+    broken: str = ""
+
+    @property
+    def principal(self) -> str:
+        """Who signed, as the allowed-signers file calls them."""
+        return str((self.facts.get("proof") or {}).get("principal", ""))
+
+    @property
+    def device(self) -> str:
+        return DEVICES.get(str(self.facts.get("device", "")), "")
+
+
+@require_safe
+def receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
+    """GET /decisions/<ask id>/receipt/: of an ask that is over, for the owners of its agent."""
+    mine = access.asks_of(request.user).filter(pk=ask_id).exclude(status=AskStatus.OPEN)
+    ask = with_past(queue.with_card_facts(mine)).first()
+    if ask is None:
+        raise Http404
+    verdict = getattr(ask, "verdict", None)
+    return show(
+        request,
+        "receipt",
+        "decisions",
+        ask=facts_of(ask),
+        found=ask,
+        verdict=verdict,
+        via=DOORS.get(verdict.via, verdict.via) if verdict else "",
+        waited=age_in_words(ask.closed_at - ask.opened_at) if ask.closed_at else "",
+        carried=_carried(ask),
+        refusals=list(ask.refusals.select_related("by").order_by("pk")),
+        proof=_proof(ask),
+    )
+
+
+def _carried(ask: Ask) -> list[InboxItem]:
+    """What was owed to the session because of this decision, with the run that holds or carried it."""
+    owed = InboxItem.objects.filter(session=ask.session, kind=InboxKind.VERDICT)
+    return list(owed.filter(data__ask_id=ask.pk).select_related("leased_by").order_by("pk"))
+
+
+def _proof(ask: Ask) -> Proof:
+    record = _record(ask)
+    if record is None:
+        return Proof(None, {}, broken="The ledger has no record of it.")
+    try:
+        anchor = proving.prove(record)
+        return Proof(record, json.loads(record.body)["facts"], anchor)
+    except proving.BrokenLedger as broken:
+        return Proof(record, {}, broken=f"The ledger is broken at {broken}.")
+
+
+def _record(ask: Ask) -> LedgerRecord | None:
+    if ask.status == AskStatus.ANSWERED:
+        told = LedgerRecord.objects.filter(kind="verdict", subject=f"verdict:{ask.verdict.pk}")
+    else:
+        kinds = [ask.status, "imported"]
+        told = LedgerRecord.objects.filter(kind__in=kinds, subject=f"ask:{ask.pk}")
+    return told.order_by("seq").last()
