@@ -7,10 +7,11 @@ from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from agents import events, locking
 from agents.lifecycle import Outcome
-from agents.models import Session
+from agents.models import Event, Session
 from asks import answering, expiry, withdrawing
 from asks.answering import Answered
 from asks.lifecycle import Reason
@@ -19,23 +20,34 @@ from asks.refusals import Refused
 from tests.api import world
 from tests.api.world import Cast
 from workspace.models import OutboxItem
-from workspace.notify import payloads
+from workspace.notify import outbox, payloads, telling
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _somebody_listens(settings: Settings, _nobody_is_told: None) -> None:
+    settings.NEEDS_YOU_EVENT_HOOK = ["/bin/true"]
 
 
 def told(session: Session) -> list[str]:
     return list(OutboxItem.objects.filter(session=session).values_list("kind", flat=True))
 
 
+def item_of(session: Session, kind: str) -> OutboxItem:
+    """The one item of a kind, as it is delivered."""
+    outbox.spread()
+    return OutboxItem.objects.get(session=session, kind=kind)
+
+
 def payload(session: Session, kind: str) -> dict[str, object]:
-    found: dict[str, object] = OutboxItem.objects.get(session=session, kind=kind).payload
+    found: dict[str, object] = item_of(session, kind).payload
     return found
 
 
 def test_an_opened_ask_is_told_with_what_an_answer_must_echo(cast: Cast) -> None:
     ask = world.asked(cast.agent, world.approval())
-    item = OutboxItem.objects.get(kind="ask.opened", session=cast.session)
+    item = item_of(cast.session, "ask.opened")
     assert (item.subject, item.actor) == (f"ask:{ask.pk}", f"agent:{cast.agent.slug}")
     said = item.payload["ask"]
     assert said["binding"] == world.echo_of(ask)
@@ -60,7 +72,7 @@ def test_a_gated_ask_is_flagged(cast: Cast) -> None:
 def test_an_answer_is_told_with_its_author(cast: Cast) -> None:
     ask = world.asked(cast.agent)
     answering.answer(ask_id=ask.pk, by=cast.owner, option="eu", text="because")
-    item = OutboxItem.objects.get(kind="ask.answered")
+    item = item_of(cast.session, "ask.answered")
     assert item.actor == f"human:{cast.owner.username}"
     assert item.payload["verdict"] == {
         "option": "eu",
@@ -88,7 +100,7 @@ def test_a_refused_answer_is_not_told(cast: Cast) -> None:
 def test_a_withdrawal_is_told_with_its_reason(cast: Cast) -> None:
     ask = world.asked(cast.agent)
     withdrawing.withdraw(ask_id=ask.pk, by=cast.colleague, reason="not needed")
-    item = OutboxItem.objects.get(kind="ask.withdrawn")
+    item = item_of(cast.session, "ask.withdrawn")
     assert item.payload["reason"] == "not needed"
     assert item.actor == f"human:{cast.colleague.username}"
 
@@ -98,7 +110,7 @@ def test_an_expiry_is_told_as_the_systems_and_not_as_a_persons(cast: Cast) -> No
     draft = world.approval(expires_in=timedelta(milliseconds=1))
     world.asked(cast.agent, draft)
     assert expiry.expire_due() >= 1
-    item = OutboxItem.objects.get(kind="ask.expired", session=cast.session)
+    item = item_of(cast.session, "ask.expired")
     assert item.actor == "system"
     assert "verdict" not in item.payload
 
@@ -113,6 +125,7 @@ def test_what_is_asked_again_is_told_as_such_once(cast: Cast) -> None:
     assert refused.reason == Reason.STALE
     assert refused.replaced_by is not None
     assert told(cast.session) == ["ask.opened", "ask.opened", "ask.superseded"]
+    outbox.spread()
     first, fresh, old = OutboxItem.objects.filter(session=cast.session).order_by("pk")
     assert old.payload["ask"]["replaced_by"] == refused.replaced_by.pk
     assert (first.payload["ask"]["again"], fresh.payload["ask"]["again"]) == (False, True)
@@ -135,6 +148,35 @@ def test_a_session_that_is_blocked_without_a_question_is_told_once(cast: Cast) -
     assert payload(session, "session.blocked")["text"] == session.status_reason
 
 
+def test_what_is_told_later_is_what_it_was_then(cast: Cast) -> None:
+    """The courier comes when all is over; what an opened ask said then is what it says now."""
+    ask = world.asked(cast.agent, world.approval())
+    echo = world.echo_of(ask)
+    answering.answer(ask_id=ask.pk, by=cast.owner, option="yes", echo=echo)
+    opened, answered = (payload(cast.session, f"ask.{kind}") for kind in ("opened", "answered"))
+    assert opened["ask"] == {**answered["ask"], "status": "open"}  # type: ignore[dict-item]
+    assert not {"verdict", "reason"} & set(opened)
+
+
+def test_to_tell_costs_one_insert(
+    cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    ask = world.asked(cast.agent)
+    with transaction.atomic():
+        session = locking.lock_session(cast.session.pk)
+        verdict = Event(seq=1, kind="verdict", actor="human:olga", data={"ask_id": ask.pk})
+        with django_assert_num_queries(1):
+            telling.tell(session, [verdict])
+        with django_assert_num_queries(0):
+            telling.tell(session, [Event(seq=2, kind="output", text="much")] * 100)
+
+
+def test_nothing_is_copied_that_nobody_wants(cast: Cast, settings: Settings) -> None:
+    settings.NEEDS_YOU_EVENT_HOOK = []
+    world.asked(cast.agent)
+    assert set(payload(cast.session, "ask.opened")) == {"agent", "session", "seq"}
+
+
 def test_a_rolled_back_answer_tells_nothing(cast: Cast) -> None:
     ask = world.asked(cast.agent)
 
@@ -154,7 +196,7 @@ def test_an_answer_that_cannot_be_told_is_not_given(
     def broken(*_: object) -> None:
         raise RuntimeError("the outbox is full")
 
-    monkeypatch.setattr(payloads, "_verdict", broken)
+    monkeypatch.setattr(payloads, "where", broken)
     with pytest.raises(RuntimeError, match="outbox"):
         answering.answer(ask_id=ask.pk, by=cast.owner, option="eu")
     assert Ask.objects.get(pk=ask.pk).status == "open"
@@ -164,14 +206,14 @@ def test_what_is_told_is_bounded(cast: Cast) -> None:
     long = world.question("Which? " + "x" * 15_000)
     ask = world.asked(cast.agent, long)
     answering.answer(ask_id=ask.pk, by=cast.owner, option="eu", text="y" * 16_000)
-    item = OutboxItem.objects.get(kind="ask.answered")
+    item = item_of(cast.session, "ask.answered")
     assert item.payload["cut"] == ["prompt", "verdict.text"]
     assert len(json.dumps(item.payload)) < 10_000
 
 
 def test_large_params_stay_inside_but_their_binding_goes_out(cast: Cast) -> None:
     ask = world.asked(cast.agent, world.approval(params={"note": "z" * 20_000}))
-    item = OutboxItem.objects.get(kind="ask.opened", session=cast.session)
+    item = item_of(cast.session, "ask.opened")
     assert item.payload["ask"]["action"]["params"] is None
     assert item.payload["ask"]["binding"] == world.echo_of(ask)
     assert item.payload["cut"] == ["action.params"]

@@ -7,7 +7,7 @@ told at least once, and a receiver knows a second time by the item's ``id``.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -21,8 +21,9 @@ from django.db.models.functions import Now
 from agents import clock
 from agents.clock import ClockNow
 from agents.models import Agent
+from asks.models import Ask
 from workspace.models import Delivery, DeliveryState, OutboxItem, WebhookEndpoint
-from workspace.notify import breaker
+from workspace.notify import breaker, payloads
 from workspace.notify.undelivered import Undelivered
 
 BATCH = 100
@@ -80,9 +81,25 @@ def spread() -> int:
             for item in items
             for endpoint in _sinks(item, endpoints.get(item.agent_id, []))
         ]
+        _complete({delivery.item for delivery in deliveries})
         Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
         OutboxItem.objects.filter(pk__in=[item.pk for item in items]).update(spread_at=Now())
     return len(items)
+
+
+def _complete(items: Collection[OutboxItem]) -> None:
+    """Fill in what is said about asks, once: every attempt says the same."""
+    about = {item: int(item.subject.removeprefix("ask:")) for item in items if _is_about_ask(item)}
+    asks = Ask.objects.select_related("gate", "verdict__decided_by", "verdict__option")
+    found = asks.prefetch_related("options").in_bulk(about.values())
+    for item, ask_id in about.items():
+        if ask_id in found:
+            item.payload = payloads.of_ask(item.payload, item.kind, found[ask_id])
+    OutboxItem.objects.bulk_update(about, ["payload"])
+
+
+def _is_about_ask(item: OutboxItem) -> bool:
+    return item.subject.startswith("ask:")
 
 
 def _endpoints_by_agent(agent_ids: Iterable[int]) -> dict[int, list[WebhookEndpoint]]:

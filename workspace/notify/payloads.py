@@ -12,7 +12,9 @@ from typing import Any
 
 from agents.models import Event, Session
 from asks import binding
+from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Verdict
+from workspace.models import OutboxKind
 
 MAX_PROMPT = 4_000
 MAX_TEXT = 2_000
@@ -24,30 +26,43 @@ Payload = dict[str, Any]
 _AGAIN = re.compile(r"~\d+\Z")
 
 
+def where(session: Session, event: Event) -> Payload:
+    """{"agent", "session", "seq"} of anything. What is about an ask is made whole by ``of_ask``."""
+    return {"agent": session.agent.slug, "session": session.pk, "seq": event.seq}
+
+
 def of_session(session: Session, event: Event) -> Payload:
-    """{"agent", "session", "seq", "text"} of something that is about no question."""
-    text = _Cut()
-    return {
-        **_where(session, event),
-        "text": text("text", event.text, MAX_TEXT),
-        "cut": text.names,
-    }
-
-
-def of_ask(session: Session, event: Event, ask: Ask) -> Payload:
-    """{"agent", "session", "seq", "ask", "verdict"?, "reason"?, "cut"} of one ask's."""
+    """{"agent", "session", "seq", "text", "cut"} of something that is about no question."""
     cut = _Cut()
-    payload = {**_where(session, event), "ask": _ask(ask, cut)}
+    text = cut("text", event.text, MAX_TEXT)
+    return {**where(session, event), "text": text, "cut": cut.names}
+
+
+def of_ask(begun: Payload, kind: str, ask: Ask) -> Payload:
+    """What was begun by ``where``, with "ask", "verdict"?, "reason"? and "cut".
+
+    Made later than it happened, yet the same as then: nothing of this ever changes, and what came
+    to be only afterwards is left out by kind.
+    """
+    cut = _Cut()
+    payload = {**begun, "ask": {**_ask(ask, cut), "status": _STATUS[kind]}}
     verdict = getattr(ask, "verdict", None)
-    if verdict is not None:
+    if kind == OutboxKind.ASK_ANSWERED and verdict is not None:
         payload["verdict"] = _verdict(verdict, cut)
-    if ask.close_reason:
+    elif kind not in (OutboxKind.ASK_OPENED, OutboxKind.ASK_ANSWERED):
         payload["reason"] = cut("reason", ask.close_reason, MAX_TEXT)
+    if kind == OutboxKind.ASK_SUPERSEDED:
+        payload["ask"]["replaced_by"] = ask.superseded_by_id
     return {**payload, "cut": cut.names}
 
 
-def _where(session: Session, event: Event) -> Payload:
-    return {"agent": session.agent.slug, "session": session.pk, "seq": event.seq}
+_STATUS = {
+    OutboxKind.ASK_OPENED: AskStatus.OPEN.value,
+    OutboxKind.ASK_ANSWERED: AskStatus.ANSWERED.value,
+    OutboxKind.ASK_WITHDRAWN: AskStatus.WITHDRAWN.value,
+    OutboxKind.ASK_EXPIRED: AskStatus.EXPIRED.value,
+    OutboxKind.ASK_SUPERSEDED: AskStatus.SUPERSEDED.value,
+}
 
 
 def _ask(ask: Ask, cut: _Cut) -> Payload:
@@ -56,7 +71,6 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
         "id": ask.pk,
         "path": f"/asks/{ask.pk}/",
         "kind": ask.kind,
-        "status": ask.status,
         "prompt": cut("prompt", ask.prompt, MAX_PROMPT),
         "free_text": ask.free_text,
         "options": [
@@ -72,7 +86,6 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
         "action": _action(gate, cut) if gate else None,
         "binding": binding.of_gate(gate).as_echo() if gate else None,
         "expires_at": ask.expires_at.isoformat() if ask.expires_at else None,
-        "replaced_by": ask.superseded_by_id,
         # A fresh ask in place of an older one, which names it in an ask.superseded of its own.
         "again": _AGAIN.search(ask.request_key) is not None,
     }

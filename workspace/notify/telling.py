@@ -1,11 +1,13 @@
-"""Writes the outbox in the transaction in which something happened: both or neither."""
+"""Writes the outbox in the transaction in which something happened: both or neither.
+
+One insert and nothing read: whoever answers waits for no more. Couriers fill in what an ask says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from agents.models import Event, Session
-from asks.models import Ask
 from workspace.models import OutboxItem, OutboxKind
 from workspace.notify import payloads
 
@@ -31,10 +33,9 @@ def _items(session: Session, event: Event) -> Iterator[OutboxItem]:
     if kind := _OF_SESSIONS.get(event.kind):
         payload = payloads.of_session(session, event)
         yield _item(session, event, kind, f"session:{session.pk}", payload)
-    kind = _OF_ASKS.get(event.kind)
-    if kind is None or (ask := _ask(event.data.get("ask_id"))) is None:
-        return
-    yield _item(session, event, kind, f"ask:{ask.pk}", payloads.of_ask(session, event, ask))
+    ask_id = event.data.get("ask_id")
+    if (kind := _OF_ASKS.get(event.kind)) and isinstance(ask_id, int):
+        yield _item(session, event, kind, f"ask:{ask_id}", payloads.where(session, event))
 
 
 def _item(
@@ -49,11 +50,3 @@ def _item(
         seq=event.seq,
         payload=payload,
     )
-
-
-def _ask(ask_id: object) -> Ask | None:
-    """The ask with all that a payload reads: two queries."""
-    if not isinstance(ask_id, int):
-        return None
-    asks = Ask.objects.select_related("gate", "verdict__decided_by", "verdict__option")
-    return asks.prefetch_related("options").filter(pk=ask_id).first()
