@@ -56,7 +56,7 @@ def of_ask(begun: Payload, kind: str, ask: Ask) -> Payload:
     return {**payload, "cut": cut.names}
 
 
-_STATUS = {
+_STATUS: dict[str, str] = {
     OutboxKind.ASK_OPENED: AskStatus.OPEN.value,
     OutboxKind.ASK_ANSWERED: AskStatus.ANSWERED.value,
     OutboxKind.ASK_WITHDRAWN: AskStatus.WITHDRAWN.value,
