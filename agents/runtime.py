@@ -130,6 +130,7 @@ class Ended:
     """How the turn went. ``asks`` are drafts of the asks layer; they are raised as the run settles.
 
     ``retry_at`` is when a limit passes; ``error`` says what broke, in words for the owner.
+    ``give_up`` after a failure: it is not tried again until a person says so.
     """
 
     outcome: Outcome
@@ -140,6 +141,7 @@ class Ended:
     retry_at: datetime | None = None
     session_data: dict[str, Any] | None = None
     external_id: str = ""
+    give_up: bool = False
 
 
 TurnEvent = Started | Said | Step | Reported | Noticed | Ignored | Usage | Ended

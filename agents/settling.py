@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from django.db import transaction
 
 from agents import events, inbox, lanes, mail, moves, queueing, runtime, starting, waking
-from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus
+from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus, SessionState
 from agents.models import Run, Session
 from agents.runtime import Ended, Fence
 from agents.words import storable
@@ -41,8 +41,20 @@ def settle(fence: Fence, ended: Ended) -> bool:
     _keep_protocol_facts(session, run, ended)
     _decide_next_wake(session, ended)
     _end(session, run, ended)
+    if ended.give_up and run.status == RunStatus.FAILED:
+        _give_up(session, run)
     queueing.proceed(session)
     return True
+
+
+def _give_up(session: Session, run: Run) -> None:
+    """Pause the session, unless a person has said meanwhile that it goes on."""
+    if waking.woken_by_human(session):
+        return
+    times = "once" if session.error_streak == 1 else f"{session.error_streak} times in a row"
+    session.state = SessionState.PAUSED
+    session.state_reason = f"Given up after it failed {times}. A person tries it again."
+    events.record(session, "state", actor="system", run=run, text=session.state_reason)
 
 
 def _file_report(session: Session, run: Run, ended: Ended) -> None:

@@ -11,7 +11,11 @@ class WorkspaceConfig(AppConfig):
         from agents import announcing, runtime
         from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.notify import telling
+        from workspace.protocols.leaf import publishing
+        from workspace.protocols.leaf.runtime import LeafRuntime
         from workspace.protocols.markers.runtime import MarkersRuntime
 
         announcing.heard_by(telling.tell)
+        announcing.heard_by(publishing.hear)
         runtime.register(MarkersRuntime())
+        runtime.register(LeafRuntime())

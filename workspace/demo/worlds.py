@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from agents.lifecycle import AgentState
 from agents.models import Agent
 from agents.registering import register_agent
+from workspace.state import state_dir
 
 PROGRAMS = Path(__file__).resolve().parent / "agents"
 
@@ -109,7 +110,26 @@ def build_conformance() -> list[str]:
     made += _agent(
         Character("conf-markers", "Conformance: markers", "", "scripted.py", "", starts=False), owner
     )
+    made += _leaf_agent(owner)
     return made
+
+
+def _leaf_agent(owner: User) -> list[str]:
+    """An agent of leaf sessions, with a volume that the driver of the files dialect uses too."""
+    volume = state_dir() / "volume"
+    volume.mkdir(parents=True, exist_ok=True)
+    volume.chmod(0o777)
+    if Agent.objects.filter(slug="conf-leaf").exists():
+        return []
+    register_agent(
+        slug="conf-leaf",
+        name="Conformance: leaf",
+        owners=[owner],
+        runtime_key="leaf",
+        settings={"model": "scripted", "volume": str(volume)},
+        lifecycle=AgentState.ACTIVE,
+    )
+    return ["agent conf-leaf"]
 
 
 def build_nothing() -> list[str]:

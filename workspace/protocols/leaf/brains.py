@@ -1,0 +1,93 @@
+"""Which model thinks for a leaf agent. Any that pydantic-ai knows, and one that needs no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model
+    from pydantic_ai.models.function import AgentInfo
+
+SCRIPTED = "scripted"
+_known: dict[str, Callable[[], Model]] = {}
+
+
+class NoSuchModel(Exception):
+    """A model that cannot be used as things are set up, with why not."""
+
+
+def know(name: str, make: Callable[[], Model]) -> None:
+    """Have a name stand for a model of one's own making."""
+    _known[name] = make
+
+
+def model_named(name: str) -> Model:
+    """The model of that name. Raises NoSuchModel, which trying again does not change."""
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    if name in _known:
+        return _known[name]()
+    try:
+        return infer_model(name)
+    except (UserError, ImportError, ValueError) as error:
+        raise NoSuchModel(f"The model “{name}” cannot be used: {error}") from error
+
+
+def chosen(own: str, others: dict[str, str], asked: str) -> str:
+    """The model of a session: what its envelope asks for if its agent offers that, else the agent's."""
+    return others.get(asked, own)
+
+
+def scripted() -> Model:
+    """Asks where a gate is wanted, asks again after a rejection, and flags ``eval(``."""
+    from pydantic_ai.models.function import FunctionModel
+
+    return FunctionModel(_play, model_name=SCRIPTED)
+
+
+know(SCRIPTED, scripted)
+
+
+def _play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+    prompts = _prompts(messages)
+    name, arguments = _move(prompts, {tool.name for tool in info.output_tools})
+    return ModelResponse(parts=[ToolCallPart(name, arguments)])
+
+
+def _move(prompts: Sequence[str], tools: set[str]) -> tuple[str, dict[str, Any]]:
+    item, pattern, last = _after("Item id: ", prompts), _after("Pattern of interest: ", prompts), ""
+    verdict = "FLAGGED" if pattern == "eval(" else "CLEAR"
+    last = prompts[-1]
+    if "submit_verdict" in tools:
+        reason = f"The pattern {pattern} is {'there' if verdict == 'FLAGGED' else 'not there'}."
+        return "submit_verdict", {"item_id": item, "verdict": verdict, "reason": reason}
+    summary = f"I looked for `{pattern}` in {_after('File ', prompts).rpartition(': ')[2]}."
+    if last.startswith("Human decision: REJECTED. "):
+        words = last.splitlines()[0].removeprefix("Human decision: REJECTED. ")
+        summary = f"{summary} Revised after the rejection: {words}"
+    elif last.startswith("A message from the owner"):
+        summary = f"{summary} With your message in mind: {last.partition(chr(10))[2]}"
+    return "request_approval", {
+        "summary": summary,
+        "proposed_action": f"Submit the verdict {verdict} for {item}.",
+    }
+
+
+def _prompts(messages: Sequence[ModelMessage]) -> list[str]:
+    return [
+        part.content
+        for message in messages
+        for part in message.parts
+        if part.part_kind == "user-prompt" and isinstance(part.content, str)
+    ]
+
+
+def _after(label: str, prompts: Sequence[str]) -> str:
+    found = re.search(rf"^{re.escape(label)}(.*)$", prompts[0], re.MULTILINE)
+    return found[1] if found else ""
