@@ -13,7 +13,7 @@ from collections.abc import Callable
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import split_domain_port
 from django.views.decorators.cache import never_cache
@@ -79,8 +79,8 @@ def _database_answers() -> bool:
 
 
 def _is_migrated() -> bool:
-    executor = MigrationExecutor(connection)
-    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    loader = MigrationLoader(connection)
+    return set(loader.graph.nodes) <= set(loader.applied_migrations)
 
 
 def is_local(request: HttpRequest) -> bool:

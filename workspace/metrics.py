@@ -15,7 +15,7 @@ from workspace.live.hub import socket_count
 _FIGURES = """
 SELECT (SELECT count(*) FROM asks_ask WHERE status = 'open'),
        (SELECT count(*) FROM agents_session WHERE status = 'BLOCKED' AND open_asks = 0),
-       (SELECT coalesce(extract(epoch FROM now() - min(opened_at)), 0)
+       (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(opened_at)), 0)
           FROM asks_ask WHERE status = 'open'),
        (SELECT count(*) FROM procrastinate_jobs WHERE status = 'todo'),
        (SELECT coalesce(sum(last_seq), 0) FROM agents_session)
