@@ -5,7 +5,7 @@
   /* The scale is the server's own. */
   function age(seconds) {
     const s = Math.max(0, Math.floor(seconds));
-    if (s < 60) return `${s} s`;
+    if (s < 60) return "under 1 min";
     if (s < 3600) return `${Math.floor(s / 60)} min`;
     const hours = Math.floor(s / 3600);
     if (hours < 24) return `${hours} h ${Math.floor((s % 3600) / 60)} min`;

@@ -30,7 +30,9 @@ def addresses(owner: User) -> list[str]:
     ask = world.asked(
         agent,
         world.approval(),
-        world.question("k1", f"# {long_word}\n\n`{long_word}`\n\n| a | b |\n|---|---|\n| {long_word} | 2 |"),
+        world.question(
+            "k1", f"# {long_word}\n\n`{long_word}`\n\n| a | b |\n|---|---|\n| {long_word} | 2 |"
+        ),
         world.question("k2", "In words?", ()),
         world.question("k3", options=(*world.RELEASE, danger), free_text=True),
     )

@@ -86,7 +86,9 @@ def test_a_blank_answer_is_said_and_the_field_is_at_hand(
     page = queue()
     card(page, ask).get_by_label("Your answer").fill("  \u200b ")
     card(page, ask).get_by_role("button", name="Send answer").click()
-    expect(card(page, ask).get_by_role("alert")).to_contain_text("An empty answer is not an answer.")
+    expect(card(page, ask).get_by_role("alert")).to_contain_text(
+        "An empty answer is not an answer."
+    )
     assert not Verdict.objects.exists()
     no_errors(allowed="422")
 
@@ -254,7 +256,11 @@ def test_while_one_answer_is_under_way_another_card_can_be_answered(
     quick = world.asked(world.agent_of(owner, slug="quick"))
     page = queue()
     held: list[Route] = []
-    page.route(f"**/asks/{slow.pk}/answer", lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(f"**/asks/{slow.pk}/answer", hold)
     card(page, slow).get_by_role("button", name="EU ledger").click()
     expect(card(page, slow).get_by_role("button", name="US ledger")).to_be_disabled()
     card(page, quick).get_by_role("button", name="EU ledger").click()

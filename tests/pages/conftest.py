@@ -12,17 +12,17 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(db: None) -> User:  # noqa: ARG001
+def owner(db: None) -> User:
     return world.person("olga")
 
 
 @pytest.fixture
-def colleague(db: None) -> User:  # noqa: ARG001
+def colleague(db: None) -> User:
     return world.person("carl")
 
 
 @pytest.fixture
-def stranger(db: None) -> User:  # noqa: ARG001
+def stranger(db: None) -> User:
     return world.person("sam")
 
 

@@ -51,7 +51,7 @@ def test_signing_in_never_leads_elsewhere(client: Client, owner: User) -> None:
         {"username": "x" * 100_000, "password": "y"},
     ],
 )
-def test_a_failed_sign_in_says_so(client: Client, owner: User, fields: dict[str, str]) -> None:  # noqa: ARG001
+def test_a_failed_sign_in_says_so(client: Client, owner: User, fields: dict[str, str]) -> None:
     response = client.post("/login", fields)
     assert response.status_code == 200
     assert "You are not signed in." in read(response.content).one("div", role="alert").words

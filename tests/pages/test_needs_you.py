@@ -12,6 +12,7 @@ from agents.models import Session
 from asks.drafts import ActionDraft, OptionDraft
 from asks.models import Ask
 from tests.pages import world
+from tests.pages.conftest import signed_in
 from tests.pages.html import Element, read
 
 pytestmark = pytest.mark.django_db
@@ -216,6 +217,27 @@ def test_more_than_a_page_is_split_in_order(as_owner: Client, owner: User) -> No
     assert ids == sorted(ids)
     assert len(ids) == 60
     assert len(card_ids(first)) == 50
+
+
+def test_a_page_further_down_keeps_its_cards(as_owner: Client, owner: User) -> None:
+    agent = world.agent_of(owner)
+    world.turn(agent, *[world.question(f"k{n}") for n in range(52)])
+    have = ",".join(str(name) for name in card_ids(read(as_owner.get("/?page=2").content)))
+    changes = read(as_owner.get("/queue/changes", {"have": have}).content)
+    assert len(changes.one("div", id="cards").all("article")) == 50
+    assert changes.all(hx_swap_oob="true", class_="card") == []
+    assert changes.all(hx_swap_oob="delete") == []
+
+
+def test_each_reader_gets_their_own_token(owner: User, colleague: User) -> None:
+    ask = world.asked(world.agent_of(owner, colleague))
+    tokens = set()
+    for reader in (owner, colleague, owner):
+        page = queue(signed_in(reader))
+        fields = page.one("form", action=f"/asks/{ask.pk}/answer").fields()
+        assert len(fields["csrfmiddlewaretoken"]) == 64
+        tokens.add(fields["csrfmiddlewaretoken"])
+    assert len(tokens) == 3
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "x", "99", "1\x00", "9" * 40])

@@ -26,6 +26,7 @@ from asks.models import Ask
 from asks.refusals import Refused
 from asks.withdrawing import withdraw as take_back
 from workspace.pages import cards, parts
+from workspace.pages.card_facts import facts_of, with_past
 from workspace.pages.requests import BINDING_FIELDS, OwnerRequest, show
 from workspace.visible import visible_line
 
@@ -96,7 +97,7 @@ def withdraw(request: OwnerRequest, ask_id: int) -> HttpResponse:
 
 def _find(person: User, ask_id: int) -> Ask:
     mine = access.asks_of(person).filter(pk=ask_id)
-    found = cards.with_past(queue.with_card_facts(mine)).first()
+    found = with_past(queue.with_card_facts(mine)).first()
     if found is None:
         raise Http404
     return found
@@ -105,10 +106,10 @@ def _find(person: User, ask_id: int) -> Ask:
 def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResponse | None:
     """A destructive answer is asked for twice, and the second press names the same option."""
     mine = access.asks_of(request.user).filter(pk=ask_id, status=AskStatus.OPEN)
-    found = cards.with_past(queue.with_card_facts(mine)).first()
+    found = with_past(queue.with_card_facts(mine)).first()
     if found is None or found.money_critical:
         return None
-    facts = cards.facts_of(found)
+    facts = facts_of(found)
     option = facts.option(posted.option)
     if posted.back:
         state = cards.CardState(typed=posted.text)
@@ -143,7 +144,7 @@ def _refused(
 
 def _card(request: OwnerRequest, found: Ask, state: cards.CardState | None = None) -> str:
     if found.status == AskStatus.OPEN:
-        return cards.ask_card(cards.facts_of(found), csrf=get_token(request), state=state)
+        return cards.ask_card(facts_of(found), csrf=get_token(request), state=state)
     return cards.settled_card(found, state=state)
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.core.paginator import Page
+from django.contrib.auth.models import User
+from django.db.models import Case, When
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from agents.lifecycle import WORKING
 from agents.models import Event, Session
 from asks import access, queue
-from asks.models import Ask
 from workspace.pages import cards, parts
 from workspace.pages.requests import PAGE_SIZE, OwnerRequest, page_of, show
 
@@ -24,24 +26,32 @@ QUIET = 30
 @require_safe
 def needs_you(request: OwnerRequest) -> HttpResponse:
     """GET /: cards of open asks and blocked sessions, longest wait first."""
-    asks = page_of(cards.with_past(queue.open_asks(request.user)), request)
+    page = page_of(queue.open_asks(request.user), request)
+    places = cards.lines(page.object_list)  # type: ignore[arg-type]
     blocked = list(queue.blocked_sessions(request.user)[:PAGE_SIZE])
-    csrf = get_token(request)
-    quiet = list(queue.fine(request.user)[: QUIET + 1])
+    others = _others(request.user)
+    quiet = [session for session in others if session.status not in WORKING]
     return show(
         request,
         "needs_you",
         "needs_you",
-        cards=_cards(asks, blocked, csrf),
-        badge=asks.paginator.count + _count(request, blocked),
-        page=asks,
-        oldest=_oldest(asks, blocked),
-        working=list(queue.working(request.user)[:QUIET]),
+        page=page,
+        cards=_cards(places, blocked if not page.has_next() else [], get_token(request)),
+        badge=page.paginator.count + _count(request, blocked),
+        oldest=_oldest(places, blocked),
+        working=[session for session in others if session.status in WORKING],
         quiet=quiet[:QUIET],
         more_quiet=len(quiet) > QUIET,
         notices=list(queue.notices(request.user)),
-        pane=_pane(asks, blocked),
+        pane=_pane_of_first(places, blocked),
     )
+
+
+def _others(person: User) -> list[Session]:
+    """Sessions that want nothing: those at work first, then as many of the quiet ones as fit."""
+    want_nothing = queue.working(person) | queue.fine(person)
+    at_work = Case(When(status__in=WORKING, then=0), default=1)
+    return list(want_nothing.order_by(at_work, "agent__slug", "pk")[: 2 * QUIET])
 
 
 @require_safe
@@ -49,7 +59,7 @@ def session_pane(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/pane: the pane of another card, as the reader moves through the queue."""
     mine = access.sessions_of(request.user).select_related("agent")
     found = get_object_or_404(mine, pk=session_id)
-    return render(request, "parts/pane.html", {"pane": Pane(found, recent_events(found))})
+    return render(request, "parts/pane.html", {"pane": Pane(found, recent_events(found.pk))})
 
 
 @dataclass(frozen=True)
@@ -60,28 +70,26 @@ class Pane:
     events: list[Event]
 
 
-def _pane(asks: Page[Ask], blocked: list[Session]) -> Pane | None:
-    first = asks[0].session if asks else blocked[0] if blocked else None
-    return Pane(first, recent_events(first)) if first else None
+def _pane_of_first(places: Sequence[cards.Line], blocked: list[Session]) -> Pane | None:
+    first = [place.session_id for place in places[:1]] or [session.pk for session in blocked[:1]]
+    events = recent_events(first[0]) if first else []
+    return Pane(events[0].session, events) if events else None
 
 
-def recent_events(session: Session, *, limit: int = 20) -> list[Event]:
+def recent_events(session_id: int, *, limit: int = 20) -> list[Event]:
     """The newest events of a session that say something at a glance, oldest first."""
-    telling = session.events.exclude(kind__in=("output", "usage")).select_related("run")
-    telling = telling.order_by("-seq")
-    return list(reversed(telling[:limit]))
+    telling = Event.objects.filter(session=session_id).exclude(kind__in=("output", "usage"))
+    newest = telling.select_related("run", "session__agent").order_by("-seq")
+    return list(reversed(newest[:limit]))
 
 
-def _cards(asks: Page[Ask], blocked: list[Session], csrf: str) -> list[str]:
-    """Asks first, each group by how long it waits; blocked sessions close the first page only."""
-    shown = [cards.ask_card(cards.facts_of(ask), csrf=csrf) for ask in asks]
-    if asks.number == asks.paginator.num_pages:
-        said = cards.last_words(blocked)
-        shown += [
-            cards.blocked_card(session, csrf=csrf, said=said.get(session.pk, ""))
-            for session in blocked
-        ]
-    return [str(card) for card in shown]
+def _cards(places: Sequence[cards.Line], blocked: list[Session], csrf: str) -> list[str]:
+    """Asks first, each group by how long it waits."""
+    said = cards.last_words(blocked)
+    stuck = [
+        cards.blocked_card(session, csrf=csrf, said=said.get(session.pk, "")) for session in blocked
+    ]
+    return [*cards.ask_cards(places, csrf=csrf), *stuck]
 
 
 def _count(request: OwnerRequest, blocked: list[Session]) -> int:
@@ -89,10 +97,10 @@ def _count(request: OwnerRequest, blocked: list[Session]) -> int:
     return queue.blocked_sessions(request.user).count() if full else len(blocked)
 
 
-def _oldest(asks: Page[Ask], blocked: list[Session]) -> datetime | None:
-    """Since when the longest wait waits, on the first page."""
-    since = [ask.opened_at for ask in asks[:1]] + [session.moved_at for session in blocked[:1]]
-    return min(since, default=None)
+def _oldest(places: Sequence[cards.Line], blocked: list[Session]) -> datetime | None:
+    """Since when the longest wait waits."""
+    since = [place.opened_at for place in places[:1]]
+    return min(since + [session.moved_at for session in blocked[:1]], default=None)
 
 
 @require_safe

@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents.models import Event, Session
 from asks import access, queue
+from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.markdown import assembled
 from workspace.pages import cards
@@ -25,12 +27,16 @@ HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
 """A message that says only that the server is there."""
 
 
+Held = frozenset[str]
+"""The cards of a page, by their ids: `ask-12`, `session-3`."""
+
+
 @dataclass(frozen=True)
 class Changes:
     """What brings a page up to date, and which cards it holds afterwards."""
 
     html: str
-    have: frozenset[str]
+    have: Held
 
 
 def events_html(events: Iterable[Event]) -> str:
@@ -44,46 +50,57 @@ def event_html(event: Event) -> str:
     return render_to_string("parts/event.html", {"event": event})
 
 
-def queue_changes(person: AbstractBaseUser, have: frozenset[str]) -> Changes:
+def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
     """What is new and what is over on a page that shows this person's queue from its top."""
-    open_asks = cards.with_past(queue.open_asks(person))[:PAGE_SIZE]
-    asks = {f"ask-{ask.pk}": ask for ask in open_asks}
-    stuck = queue.blocked_sessions(person)[:PAGE_SIZE]
-    blocked = {f"session-{session.pk}": session for session in stuck}
-    return _changes(person, asks, blocked, have)
+    return _changes(
+        person,
+        queue.open_asks(person)[:PAGE_SIZE],
+        list(queue.blocked_sessions(person)[:PAGE_SIZE]),
+        have,
+    )
 
 
-def session_changes(person: AbstractBaseUser, session: Session, have: frozenset[str]) -> Changes:
+def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> Changes:
     """The same for the page of one session: only its own asks are cards there."""
-    mine = queue.open_asks(person).filter(session=session)
-    asks = {f"ask-{ask.pk}": ask for ask in cards.with_past(mine)}
-    return _changes(person, asks, {}, have)
+    return _changes(person, queue.open_asks(person).filter(session=session), [], have)
 
 
 def _changes(
-    person: AbstractBaseUser,
-    asks: dict[str, Ask],
-    blocked: dict[str, Session],
-    have: frozenset[str],
+    person: AbstractBaseUser, asks: QuerySet[Ask], blocked: list[Session], have: Held
 ) -> Changes:
-    now = frozenset(asks) | frozenset(blocked)
+    asked = {f"ask-{place.pk}": place for place in cards.lines(asks)}
+    stuck = {f"session-{session.pk}": session for session in blocked}
+    now = frozenset(asked) | frozenset(stuck)
+    now |= _wait_elsewhere(person, have - now)
     if now == have:
         return Changes("", have)
-    fresh = [
-        cards.ask_card(cards.facts_of(ask), csrf="")
-        for name, ask in asks.items()
-        if name not in have
-    ]
-    stuck = [session for name, session in blocked.items() if name not in have]
-    said = cards.last_words(stuck)
-    fresh += [
-        cards.blocked_card(session, csrf="", said=said.get(session.pk, "")) for session in stuck
-    ]
-    arrived = f'<div id="cards" hx-swap-oob="beforeend">{"".join(fresh)}</div>' if fresh else ""
+    html = "".join(cards.ask_cards([asked[name] for name in asked if name not in have], csrf=""))
+    html += _blocked([session for name, session in stuck.items() if name not in have])
+    arrived = f'<div id="cards" hx-swap-oob="beforeend">{html}</div>' if html else ""
     return Changes(arrived + _gone(person, have - now) + badge_html(queue.badge(person)), now)
 
 
-def _gone(person: AbstractBaseUser, names: frozenset[str]) -> str:
+def _wait_elsewhere(person: AbstractBaseUser, names: Held) -> Held:
+    """Those of the named cards that still wait, although not at the top of the queue."""
+    asks, sessions = _numbers(names, "ask-"), _numbers(names, "session-")
+    waiting: set[str] = set()
+    if asks:
+        still = access.asks_of(person).filter(pk__in=asks, status=AskStatus.OPEN)
+        waiting |= {f"ask-{pk}" for pk in still.values_list("pk", flat=True)}
+    if sessions:
+        stuck = queue.blocked_sessions(person).filter(pk__in=sessions)
+        waiting |= {f"session-{pk}" for pk in stuck.values_list("pk", flat=True)}
+    return frozenset(waiting)
+
+
+def _blocked(sessions: list[Session]) -> str:
+    said = cards.last_words(sessions)
+    return "".join(
+        cards.blocked_card(session, csrf="", said=said.get(session.pk, "")) for session in sessions
+    )
+
+
+def _gone(person: AbstractBaseUser, names: Held) -> str:
     """Each card that is over, replaced by what came of it.
 
     A name that is no card of this person's is skipped.
@@ -145,6 +162,6 @@ def oob(card: str) -> SafeString:
     return assembled(card.replace("<article ", '<article hx-swap-oob="true" ', 1))
 
 
-def held(names: str) -> frozenset[str]:
+def held(names: str) -> Held:
     """The cards that a page says it holds: `ask-1,session-2`, at most 500 of them."""
     return frozenset(name for name in names.split(",")[:500] if 0 < len(name) < 40)

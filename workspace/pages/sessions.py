@@ -27,7 +27,7 @@ def session(request: OwnerRequest, session_id: int) -> HttpResponse:
     found = _find(request, session_id)
     before = _number(request.GET.get("before"))
     events = _thread(found, before)
-    mine = cards.with_past(queue.open_asks(request.user).filter(session=found))
+    mine = queue.open_asks(request.user).filter(session=found)
     csrf = get_token(request)
     return show(
         request,
@@ -37,7 +37,7 @@ def session(request: OwnerRequest, session_id: int) -> HttpResponse:
         events=events,
         live=before is None,
         earlier=events[0].seq if events and events[0].seq > 1 else None,
-        cards=[cards.ask_card(cards.facts_of(ask), csrf=csrf) for ask in mine],
+        cards=cards.ask_cards(cards.lines(mine), csrf=csrf),
     )
 
 

@@ -13,11 +13,23 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, Status
+from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunStatus, Status
+from agents.models import Event
 from workspace import markdown
 from workspace import visible as hidden_characters
 
 register = template.Library()
+
+#: How an event's node looks in a thread, by its kind (`thread.css`).
+NODES = {
+    "output": "output",
+    "step": "tool",
+    "asked": "asked",
+    **dict.fromkeys(("verdict", "message", "withdrawn"), "person"),
+    **dict.fromkeys(("report", "summary"), "ok"),
+    **dict.fromkeys(("error", "refused", "mail_lost"), "bad"),
+}
+
 register.filter("visible", hidden_characters.visible)
 register.filter("visible_line", hidden_characters.visible_line)
 register.filter("stored", markdown.stored)
@@ -31,10 +43,10 @@ def shown(value: str) -> str:
 
 
 def age_in_words(age: timedelta) -> str:
-    """`41 min`, `2 h 14 min`, `3 d 4 h`; never negative. `ages.js` keeps the same scale."""
-    seconds = max(0, int(age.total_seconds()))
+    """`under 1 min`, `41 min`, `2 h 14 min`, `3 d 4 h`. `ages.js` keeps the same scale."""
+    seconds = int(age.total_seconds())
     if seconds < 60:
-        return f"{seconds} s"
+        return "under 1 min"
     if seconds < 3600:
         return f"{seconds // 60} min"
     if seconds < 86400:
@@ -171,3 +183,11 @@ def usage_words(data: dict[str, object]) -> str:
 def command_line(words: list[str]) -> str:
     """An argument list as it would be typed."""
     return shlex.join(str(word) for word in words)
+
+
+@register.filter
+def node(event: Event) -> str:
+    """The look of an event in its thread. `rest` is where a session stands parked."""
+    if event.kind == "ended" and event.data.get("status") == RunStatus.WAITING_HUMAN:
+        return "rest"
+    return NODES.get(event.kind, "")

@@ -1,0 +1,207 @@
+"""All that a card of an ask shows, read once and kept apart from the database.
+
+An open ask never changes: neither do its options, its gate or its words. So what is read here may
+be kept as long as the ask is open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import QuerySet
+
+from asks.lifecycle import AskKind, Style
+from asks.models import Ask, Gate
+from workspace.templatetags.words import age
+
+TITLE_LENGTH = 160
+"""Characters. A longer question is set as prose instead of as a title."""
+SHOWN_OPTIONS = 12
+"""Options beyond these stand behind a disclosure, all reachable."""
+
+
+@dataclass(frozen=True)
+class OptionFacts:
+    key: str
+    label: str
+    detail: str
+    style: str
+
+    @property
+    def is_danger(self) -> bool:
+        return self.style == Style.DANGER
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value of a bound action.
+
+    `sign` is "-" for what was asked before, "+" for what replaced it.
+    """
+
+    sign: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ActionFacts:
+    """What exactly will happen, and the binding that goes with an answer to it."""
+
+    operation: str
+    rows: tuple[Row, ...]
+    changed: int
+    total: int
+    action_hash: str
+    policy_version: int
+    run_version: str
+
+    @property
+    def short_hash(self) -> str:
+        digest = self.action_hash.removeprefix("v1:")
+        return f"{digest[:4]} {digest[4:8]}"
+
+
+@dataclass(frozen=True)
+class AskFacts:
+    """All that the card of an open ask shows."""
+
+    id: int
+    session_id: int
+    kind: str
+    agent_slug: str
+    run_number: int
+    gate_number: int | None
+    opened_at: datetime
+    age: str
+    expires_at: datetime | None
+    prompt_html: str
+    is_long: bool
+    options: tuple[OptionFacts, ...]
+    free_text: bool
+    money_critical: bool
+    action: ActionFacts | None
+    added: tuple[tuple[str, str], ...]
+    imported: bool = False
+
+    @property
+    def first_options(self) -> tuple[OptionFacts, ...]:
+        return self.options[:SHOWN_OPTIONS]
+
+    @property
+    def more_options(self) -> tuple[OptionFacts, ...]:
+        return self.options[SHOWN_OPTIONS:]
+
+    @property
+    def has_details(self) -> bool:
+        return any(option.detail for option in self.options)
+
+    @property
+    def is_approval(self) -> bool:
+        return self.kind == AskKind.APPROVAL
+
+    def option(self, key: str) -> OptionFacts | None:
+        return next((option for option in self.options if option.key == key), None)
+
+
+def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
+    """Adds the ask that each one replaced, whose action is shown struck out. No extra query."""
+    return asks.select_related("supersedes__gate", "agent", "session", "run", "gate")
+
+
+def facts_of(ask: Ask) -> AskFacts:
+    """Reads an ask that came with all that it shows (`asks.queue.with_card_facts`)."""
+    gate = gate_of(ask)
+    return AskFacts(
+        id=ask.pk,
+        session_id=ask.session_id,
+        kind=ask.kind,
+        agent_slug=ask.agent.slug,
+        run_number=ask.run.number,
+        gate_number=gate.number if gate else None,
+        opened_at=ask.opened_at,
+        age=age(ask.opened_at),
+        expires_at=ask.expires_at,
+        prompt_html=ask.prompt_html,
+        is_long=_is_long(ask.prompt),
+        options=tuple(
+            OptionFacts(option.key, option.label, option.detail, option.style)
+            for option in ask.options.all()
+        ),
+        free_text=ask.free_text,
+        money_critical=ask.money_critical,
+        action=_action(gate, _gate_before(ask)) if gate else None,
+        added=tuple((name, _words(value)) for name, value in ask.context.items()),
+        imported=ask.imported,
+    )
+
+
+def gate_of(ask: Ask) -> Gate | None:
+    try:
+        return ask.gate
+    except ObjectDoesNotExist:
+        return None
+
+
+def _gate_before(ask: Ask) -> Gate | None:
+    """The gate of the ask that this one replaced."""
+    try:
+        return gate_of(ask.supersedes)
+    except ObjectDoesNotExist:
+        return None
+
+
+def _is_long(prompt: str) -> bool:
+    return len(prompt.split("\n\n", 1)[0]) > TITLE_LENGTH
+
+
+def _action(gate: Gate, before: Gate | None) -> ActionFacts:
+    now, was = _named(gate.params), _named(before.params) if before else None
+    rows = tuple(_rows(now, now if was is None else was))
+    return ActionFacts(
+        operation=gate.operation,
+        rows=rows,
+        changed=len({row.name for row in rows if row.sign}),
+        total=len({row.name for row in rows}),
+        action_hash=gate.action_hash,
+        policy_version=gate.policy_version,
+        run_version=gate.run_version,
+    )
+
+
+def _named(params: object) -> dict[str, str]:
+    """The params as names and words; what is not an object has one value."""
+    values: Mapping[str, object] = params if isinstance(params, dict) else {"value": params}
+    return {name: _words(value) for name, value in values.items()}
+
+
+def _rows(now: dict[str, str], was: dict[str, str]) -> list[Row]:
+    rows = []
+    for name in [*now, *(name for name in was if name not in now)]:
+        if now.get(name) == was.get(name):
+            rows.append(Row("", name, now[name]))
+            continue
+        if name in was:
+            rows.append(Row("-", name, was[name]))
+        if name in now:
+            rows.append(Row("+", name, now[name]))
+    return rows
+
+
+def _words(value: object) -> str:
+    """A value as it is read: text bare; all else, and text that looks like it, as JSON."""
+    if isinstance(value, str) and value.strip() == value and value and not _is_json(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
