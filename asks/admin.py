@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 
 from agents.auditing import Audited, AuditedTable, PersonFilter, linked
+from asks import ledger_admin  # noqa: F401  registers the ledger's own pages
+from asks.exports import Exported
 from asks.models import Ask, Gate, Option, Refusal, Verdict
 
 
@@ -47,7 +49,7 @@ class AskAdmin(Audited):
 
 
 @admin.register(Verdict)
-class VerdictAdmin(Audited):
+class VerdictAdmin(Exported, Audited):
     list_display = (
         "__str__",
         linked("decided_by"),
@@ -74,7 +76,7 @@ class VerdictAdmin(Audited):
 
 
 @admin.register(Refusal)
-class RefusalAdmin(Audited):
+class RefusalAdmin(Exported, Audited):
     list_display = (
         "__str__",
         linked("by"),
