@@ -12,6 +12,7 @@ class WorkspaceConfig(AppConfig):
         from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.notify import telling
         from workspace.protocols.leaf import publishing
+        from workspace.protocols.leaf.remote import RemoteLeafRuntime
         from workspace.protocols.leaf.runtime import LeafRuntime
         from workspace.protocols.markers.runtime import MarkersRuntime
 
@@ -19,3 +20,4 @@ class WorkspaceConfig(AppConfig):
         announcing.heard_by(publishing.hear)
         runtime.register(MarkersRuntime())
         runtime.register(LeafRuntime())
+        runtime.register(RemoteLeafRuntime())

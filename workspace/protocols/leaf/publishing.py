@@ -21,7 +21,7 @@ from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.manager import JobManager
 
 from agents.database import in_database
-from agents.models import Event, Session
+from agents.models import Agent, Event, Session
 from agents.tasks import QUEUE
 from asks import binding
 from workspace.protocols.leaf import log, replies
@@ -53,9 +53,11 @@ def hear(session: Session, happened: Sequence[Event]) -> None:
         ).defer(session_id=session.pk)
 
 
-def volume_of(settings: dict[str, Any]) -> Volume | None:
-    """The volume of an agent, if it has one."""
-    found = LeafSettings.model_validate(settings)
+def volume_of(agent: Agent) -> Volume | None:
+    """The volume on which an agent of ours serves the files dialect, if it does."""
+    if agent.runtime != "leaf":
+        return None
+    found = LeafSettings.model_validate(agent.settings)
     return Volume(found.volume, found.volume_known_as) if found.volume else None
 
 
@@ -69,7 +71,7 @@ def publish(session_id: int) -> Standing:
         cursor.execute(_ONE_AT_A_TIME, [session_id % 2**31])
     session = Session.objects.select_related("agent").get(pk=session_id)
     found, facts = log.standing(session), facts_in(session.data)
-    volume = volume_of(session.agent.settings)
+    volume = volume_of(session.agent)
     if facts is not None and facts.refs is not None and volume is not None:
         _write(volume, facts, facts.refs, found)
     return found

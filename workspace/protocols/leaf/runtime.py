@@ -7,8 +7,8 @@ runs. A turn that breaks is tried again, and given up after a number of failures
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,6 +35,7 @@ from workspace.protocols.leaf.reviewing import (
 )
 from workspace.protocols.leaf.settings import LeafSettings
 from workspace.protocols.leaf.volume import Volume
+from workspace.protocols.leaf.wire import Item
 
 LIMIT_PASSES = timedelta(minutes=5)
 WHAT_TO_REVIEW = (
@@ -69,7 +70,7 @@ class LeafRuntime:
             problem = error.errors()[0]
             yield _gave_up(f"The agent's settings are not usable: {problem['msg']}.")
             return
-        known: Known = await self._read(_known, turn.session_id)
+        known: Known = await self._read(known_of, turn.session_id)
         if turn.epoch > settings.max_attempts:
             yield _gave_up(f"Its worker ended {turn.epoch - 1} times while it was at work.")
             return
@@ -78,9 +79,17 @@ class LeafRuntime:
                 yield event
 
 
-def _known(session_id: int) -> Known:
+def known_of(session_id: int) -> Known:
     streak = Session.objects.values_list("error_streak", flat=True).get(pk=session_id)
     return Known(log.read(session_id), streak)
+
+
+def item_of(messages: Sequence[str]) -> Item | None:
+    """The item that a message holds as JSON, if one does."""
+    for text in messages:
+        with suppress(ValueError, RecursionError):
+            return wire.validate_item(json.loads(text))
+    return None
 
 
 class _Pass:
@@ -106,15 +115,12 @@ class _Pass:
 
     def _facts_of_message(self) -> LeafFacts | None:
         """A person may start a review by a message that holds the item."""
-        for text in self._told:
-            try:
-                item = wire.validate_item(json.loads(text))
-            except ValueError:
-                continue
-            facts = LeafFacts(session_id=f"session-{self._turn.session_id}", item=item)
-            self._data, self._told = opened(facts), []
-            return facts
-        return None
+        item = item_of(self._told)
+        if item is None:
+            return None
+        facts = LeafFacts(session_id=f"session-{self._turn.session_id}", item=item)
+        self._data, self._told = opened(facts), []
+        return facts
 
     def _without_the_agent(self, facts: LeafFacts) -> Ended | None:
         """What needs no model: a gate that still waits, an abort, a verdict that is there."""

@@ -34,7 +34,7 @@ from workspace.protocols.leaf.wire import BadEnvelope, Envelope, Item, compact
 log_ = logging.getLogger(__name__)
 
 MAX_BODY = 256 * 1024
-RUNTIMES = ("leaf",)
+RUNTIMES = ("leaf", "leaf-remote")
 
 
 class Refuse(Exception):
@@ -130,7 +130,7 @@ def _checked_volume(agent: Agent, envelope: Envelope) -> Volume | None:
     """The agent's volume for an envelope of files, all of whose paths are below it."""
     if envelope.refs is None:
         return None
-    volume = publishing.volume_of(agent.settings)
+    volume = publishing.volume_of(agent)
     if volume is None:
         raise BadEnvelope("This agent has no shared volume: send the item inline.")
     try:
@@ -266,7 +266,7 @@ def _status_of_files(agent: Agent, request: HttpRequest) -> dict[str, Any]:
     done, gate = request.GET.get("doneMarker", ""), request.GET.get("gateMarker", "")
     if not done:
         raise Refuse(400, "doneMarker_required", "Name the session's done marker.")
-    volume = publishing.volume_of(agent.settings)
+    volume = publishing.volume_of(agent)
     _check_marker(volume, done, "doneMarker_forbidden")
     _check_marker(volume, gate or done, "gateMarker_forbidden")
     assert volume is not None  # noqa: S101 -- _check_marker refuses without one
