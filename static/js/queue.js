@@ -159,13 +159,26 @@
     holdWhatMoved();
   }
 
-  /* The number in the title is the number in the badge. */
+  /* The title and the sentence at the top say the number that the badge says. */
   function count() {
     const badge = document.querySelector("[data-count]");
     if (!badge) return;
     const number = Number(badge.dataset.count);
-    const bare = document.title.replace(/^\(\d+\+?\) /, "");
+    const bare = document.title.replace(/^\(\d+\) /, "");
     document.title = number ? `(${number}) ${bare}` : bare;
+    const some = document.querySelector("[data-some]");
+    if (!some) return;
+    some.hidden = !number;
+    document.querySelector("[data-none]").hidden = Boolean(number);
+    some.querySelector("[data-some-words]").textContent = number === 1 ? "1 decision waits" : `${number} decisions wait`;
+    sayOldest(some);
+  }
+
+  function sayOldest(place) {
+    const waits = Array.from(document.querySelectorAll(".card[data-open] .age time[data-age]"));
+    const oldest = waits.sort((a, b) => Date.parse(a.dateTime) - Date.parse(b.dateTime))[0];
+    const shown = place.querySelector("b:last-of-type");
+    if (oldest && shown) shown.replaceChildren(oldest.cloneNode(true));
   }
 
   makeCurrent(cards()[0]);

@@ -22,6 +22,17 @@
     try { localStorage.setItem("theme", button.dataset.setTheme); } catch { /* private window: this page only */ }
     wear(button.dataset.setTheme);
   });
+  /* A menu closes when one looks elsewhere. */
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && event.target.closest && event.target.closest(".menu[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
   document.addEventListener("DOMContentLoaded", () => wear(chosen()));
   wear(chosen());
 })();

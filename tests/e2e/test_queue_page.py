@@ -40,6 +40,10 @@ def waiting(page: Page, count: int) -> None:
     expect(page.locator("#needs-badge")).to_have_attribute("data-count", str(count))
     title = f"({count}) Needs you · Needs You" if count else "Needs you · Needs You"
     expect(page).to_have_title(title)
+    words = {0: "Nothing waits on you.", 1: "1 decision waits"}.get(
+        count, f"{count} decisions wait"
+    )
+    expect(page.locator("main > header")).to_contain_text(words, use_inner_text=True)
 
 
 def test_a_click_answers_and_only_that_card_changes(
