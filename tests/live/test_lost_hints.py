@@ -47,6 +47,7 @@ async def until_listening(*, other_than: int = 0) -> int:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.case("C99")
 async def test_the_listen_connection_dies_and_no_event_is_missed(
     connect: Connect, session: Session, login: str, caplog: pytest.LogCaptureFixture
 ) -> None:

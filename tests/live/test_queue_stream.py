@@ -54,6 +54,7 @@ async def test_what_a_page_holds_is_not_sent_again(
     assert await (await connect(f"/ws/queue/?have=ask-{ask.pk}", login)).is_silent()
 
 
+@pytest.mark.case("C98")
 async def test_what_changed_while_the_socket_was_gone(
     connect: Connect, agent: Agent, owner: User, login: str
 ) -> None:

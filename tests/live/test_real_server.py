@@ -69,6 +69,7 @@ async def terminate(statement: str) -> None:
     assert await world.in_thread(run_sql, statement) > 0
 
 
+@pytest.mark.case("C98", "C99")
 async def test_twenty_that_drop_at_random_while_the_server_dies_twice(
     server: LiveServer, session: Session, login: str
 ) -> None:
@@ -114,6 +115,7 @@ async def test_every_database_connection_is_ended_in_mid_stream(
         assert await following == [list(range(2, 42))] * 3
 
 
+@pytest.mark.case("C99")
 async def test_one_that_does_not_read_holds_nobody_up(
     server: LiveServer, session: Session, login: str
 ) -> None:
