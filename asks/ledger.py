@@ -110,7 +110,9 @@ def imported(ask: Ask, *, by: AbstractBaseUser, source: dict[str, Any]) -> Ledge
         "names": {"agent": ask.agent.slug, "by": by.get_username()},
         "source": source,
     }
-    return _write(f"session:{ask.session_id}", Entry("imported", f"ask:{ask.pk}", _human(by), facts))
+    return _write(
+        f"session:{ask.session_id}", Entry("imported", f"ask:{ask.pk}", _human(by), facts)
+    )
 
 
 def record_after(head: Head, entry: Entry, at: datetime) -> LedgerRecord:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from django.contrib import admin
 
 from agents.auditing import Audited, linked
@@ -17,7 +19,7 @@ class LedgerRecordAdmin(Exported, Audited):
     search_fields = ("chain", "subject", "actor", "hash")
     date_hierarchy = "at"
     ordering = ("-at", "-seq")
-    readonly_fields = ("proof", "lists")
+    readonly_fields: ClassVar[Any] = ("proof", "lists")
 
     @admin.display(description="Does it hold?")
     def proof(self, record: LedgerRecord) -> str:
@@ -26,7 +28,11 @@ class LedgerRecordAdmin(Exported, Audited):
             anchor = proving.prove(record)
         except proving.BrokenLedger as broken:
             return f"No. It is broken at {broken}."
-        return f"Yes, under anchor {anchor.number}." if anchor else "Yes. No anchor stands over it yet."
+        return (
+            f"Yes, under anchor {anchor.number}."
+            if anchor
+            else "Yes. No anchor stands over it yet."
+        )
 
 
 @admin.register(Anchor)

@@ -14,9 +14,12 @@ from typing import Any, LiteralString
 
 from django.db import connection
 
+from asks.plain import Json
+
 #: What only a record knows: the names of that day, how long it waited, the device, the signature,
 #: the file it was imported from.
 EXTRAS = ["names", "waited_seconds", "device", "proof", "source"]
+
 
 def _utc(column: LiteralString) -> LiteralString:
     """A moment as text, in UTC with microseconds, whatever the session's own settings are."""
@@ -58,18 +61,18 @@ SELECT v.id, jsonb_build_object(
     'echo', v.echo, 'via', v.via, 'decided_at', {_utc("v.decided_at")})) AS facts
 FROM asks_verdict v JOIN asks_ask a ON a.id = v.ask_id LEFT JOIN asks_option c ON c.id = v.option_id
 WHERE v.id = ANY(%s)
-"""
+"""  # noqa: S608  made of the texts above only
 _REFUSAL: LiteralString = f"""
 SELECT f.id, jsonb_build_object('refusal', jsonb_build_object(
   'id', f.id, 'ask', f.ask_id, 'ask_ref', f.ask_ref, 'by', f.by_id, 'reason', f.reason,
   'detail', f.detail, 'submitted', f.submitted, 'via', f.via,
   'at', {_utc("f.created_at")})) AS facts
 FROM asks_refusal f WHERE f.id = ANY(%s)
-"""
+"""  # noqa: S608  made of the texts above only
 _CLOSED_ASK: LiteralString = f"""
 SELECT a.id, jsonb_build_object('ask', {_ASK}, 'gate', {_GATE}, 'closing', {_CLOSING}) AS facts
 FROM asks_ask a WHERE a.id = ANY(%s)
-"""
+"""  # noqa: S608  made of the texts above only
 #: An imported ask may be answered later, so only what cannot change is told.
 _IMPORTED: LiteralString = """
 SELECT a.id, jsonb_build_object('imported', jsonb_build_object(
@@ -109,7 +112,7 @@ def of_all(kind: str, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         return {pk: _parsed(facts) for pk, facts in cursor.fetchall()}
 
 
-def _parsed(facts: Any) -> dict[str, Any]:
+def _parsed(facts: Json) -> dict[str, Any]:
     """Django's cursors give jsonb as text."""
     parsed: dict[str, Any] = json.loads(facts) if isinstance(facts, str) else facts
     return parsed

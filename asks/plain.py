@@ -13,14 +13,16 @@ from typing import Any
 import rfc8785
 
 LARGEST = 2**53 - 1
+#: Whatever JSON can say.
+Json = Any
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: Json) -> bytes:
     """RFC 8785 canonical JSON of the plain form of a value, of any size."""
     return rfc8785.dumps(plain(value))
 
 
-def plain(value: Any) -> Any:
+def plain(value: Json) -> Json:
     """A value by itself and by its way through a database column come out the same.
 
     Whole numbers are ints up to 2**53 - 1, floats beyond it where they are exact, text otherwise.
@@ -33,14 +35,18 @@ def plain(value: Any) -> Any:
         return [plain(inner) for inner in value]
     if isinstance(value, bool) or value is None:
         return value
-    return _number(value) if isinstance(value, int | float) else str(value)
+    if isinstance(value, int):
+        return _whole(value)
+    return _fraction(value) if isinstance(value, float) else str(value)
 
 
-def _number(value: float) -> int | float | str:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return str(value)
-        return int(value) if value.is_integer() and abs(value) <= LARGEST else value
+def _fraction(value: float) -> int | float | str:
+    if not math.isfinite(value):
+        return str(value)
+    return int(value) if value.is_integer() and abs(value) <= LARGEST else value
+
+
+def _whole(value: int) -> int | float | str:
     if abs(value) <= LARGEST:
         return value
     try:

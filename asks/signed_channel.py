@@ -123,7 +123,7 @@ def _allowed_signers() -> bytes:
 def _unknown(allowed: bytes) -> list[str]:
     """The names of the decision files that were not judged as they are now."""
     with _folder() as folder:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))  # noqa: PTH208  pinned
         if len(names) > MOST_FILES:
             raise ChannelError(f"{settings.SIGNED_CHANNEL} holds more than {MOST_FILES} decisions.")
         digests = {found.digest(allowed): name for name in names if (found := _read(name, folder))}
@@ -137,7 +137,9 @@ def _folder() -> Iterator[int]:
         with pinned.folder(settings.SIGNED_CHANNEL) as folder:
             yield folder
     except OSError as error:
-        raise ChannelError(f"{settings.SIGNED_CHANNEL} cannot be read: {error.strerror}.") from error
+        raise ChannelError(
+            f"{settings.SIGNED_CHANNEL} cannot be read: {error.strerror}."
+        ) from error
 
 
 def _read(name: str, folder: int) -> Found | None:
@@ -220,9 +222,7 @@ def _person(names: list[str]) -> tuple[User, str]:
     return people[0], ", ".join(names)[:255]
 
 
-def _decide(
-    claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof
-) -> Answered | Refused:
+def _decide(claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof) -> Answered | Refused:
     """A signature is proved: what it signs must be, byte for byte, what is asked now."""
     number = number_of(claims.get("ask"))
     ask = Ask.objects.select_related("agent", "gate").filter(pk=number).first() if number else None

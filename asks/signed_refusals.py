@@ -17,7 +17,6 @@ from asks.models import Ask, Refusal
 from asks.plain import printable
 from asks.refusals import Refused, number_of
 
-
 _DETAILS = {
     Reason.NOT_FOUND: "The file names no question that is decided by signature.",
     Reason.UNKNOWN_OPTION: str(Reason.UNKNOWN_OPTION.label),
@@ -77,4 +76,3 @@ def _say(ask: Ask | None, row: Refusal, *, actor: str) -> None:
     if session is not None:
         data = {"ask_id": ask.pk, "reason": row.reason, "via": "signed"}
         events.record(session, "refused", actor=actor, text=row.detail, data=data)
-

@@ -66,9 +66,7 @@ def verifier(allowed_signers: bytes) -> Iterator[Verifier]:
         yield Verifier(Path(folder))
 
 
-def _keygen(
-    verb: str, *words: str | Path, given: bytes = b""
-) -> subprocess.CompletedProcess[str]:
+def _keygen(verb: str, *words: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[str]:
     try:
         done = subprocess.run(
             ["ssh-keygen", "-Y", verb, *map(str, words)],

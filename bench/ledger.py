@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth.models import User
 
 from agents.models import Agent, Run, Session
-from asks import answering, binding, ledger, ledger_facts, proving
+from asks import binding, ledger, ledger_facts, proving
 from asks.lifecycle import AskKind, AskStatus, Meaning
 from asks.models import Ask, Gate, LedgerRecord, Option, Verdict
 from bench.figures import Figure
@@ -40,7 +40,8 @@ def _proving(owner: User) -> Figure:
 
 def _answering(owner: User, samples: int) -> Figure:
     """Answers with and without take turns, so that both meet the same machine."""
-    ours, yardstick = [], []
+    ours: list[float] = []
+    yardstick: list[float] = []
     for number in range(samples):
         (ask,) = ask_of(home(agent_of(owner)), owner, Draft(params=PARAMS))
         with _no_ledger() if number % 2 else _ledger():
@@ -60,7 +61,7 @@ def _ledger() -> Iterator[None]:
 def _no_ledger() -> Iterator[None]:
     """The same answer, and no record of it."""
     before = ledger.verdict
-    ledger.verdict = lambda *_: None  # type: ignore[assignment, return-value, misc]
+    ledger.verdict = lambda *_: None  # type: ignore[assignment]
     try:
         yield
     finally:

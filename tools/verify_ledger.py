@@ -93,7 +93,9 @@ def check_anchors(anchors: Iterator[bytes], keys: list[str]) -> tuple[Heads, int
         anchor = json.loads(line)
         text, count = anchor["body"].encode(), count + 1
         if anchor["public_key"] not in keys:
-            raise Broken(f"anchor {count}: signed with {anchor['public_key']}, which no --key names")
+            raise Broken(
+                f"anchor {count}: signed with {anchor['public_key']}, which no --key names"
+            )
         if not is_signed(
             b"needs-you ledger anchor v1\n" + text, anchor["signature"], anchor["public_key"]
         ):

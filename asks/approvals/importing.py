@@ -113,9 +113,7 @@ def _run(session: Session) -> Run:
     )
 
 
-def _import(
-    session: Session, run: Run, planned: Planned, file: str, by: AbstractBaseUser
-) -> Ask:
+def _import(session: Session, run: Run, planned: Planned, file: str, by: AbstractBaseUser) -> Ask:
     item = planned.item
     draft = AskDraft(
         request_key=planned.key,
@@ -137,7 +135,7 @@ def _import(
 
 
 def _prompt(item: Item) -> str:
-    return storable("\n\n".join([item.text, *item.details]))
+    return str(storable("\n\n".join([item.text, *item.details])))
 
 
 def _context(item: Item, file: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ _CHECKBOX = re.compile(r"\[(.)\](?:\s+(.*))?\Z", re.DOTALL)
 _OPTIONS = re.compile(r"\s*(?:options?|choices?)\s*:\s*(.+)\Z", re.IGNORECASE | re.DOTALL)
 #: What people append to an item once it is decided.
 _DECIDED = re.compile(
-    r"\s*(?:[—–-]+|=>|→|:)\s*\**((?:approved|accepted|granted|denied|rejected|declined|refused|"
+    r"\s*(?:[\u2014\u2013-]+|=>|→|:)\s*\**((?:approved|accepted|granted|denied|rejected|declined|refused|"
     r"done|decided|signed|withdrawn|dropped|cancell?ed)\b.*)\Z",
     re.IGNORECASE | re.DOTALL,
 )
@@ -86,7 +86,8 @@ def _judged(item: Item, mark: str) -> Item:
 
 def _options_of(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Details, and the options that one of them lists: ``Options: yes | no``."""
-    details, options = [], ()
+    details: list[str] = []
+    options: tuple[str, ...] = ()
     for part in words:
         found = _OPTIONS.match(part)
         offered = options_in(found.group(1)) if found else ()

@@ -11,19 +11,30 @@ from markdown_it.token import Token
 from asks.approvals.items import Contents, Item, options_in, who
 
 QUESTION = ("question", "request", "approval", "item", "ask", "what", "action", "task", "change")
-STATUS = ("status", "state", "decision", "verdict", "answer", "result", "outcome", "approved", "done", "ok")
+STATUS = (
+    "status",
+    "state",
+    "decision",
+    "verdict",
+    "answer",
+    "result",
+    "outcome",
+    "approved",
+    "done",
+    "ok",
+)
 BY = ("by", "approved by", "decided by", "signed off by", "approver", "reviewer", "who", "owner")
 OPTIONS = ("options", "choices")
 #: Columns whose words are the decision, whatever they are.
 DECIDES = frozenset({"decision", "verdict", "answer", "result", "outcome"})
 
-OPEN = frozenset(
-    "|open|pending|waiting|todo|to do|tbd|new|requested|in review|[ ]|?|-|–|—|⏳|no answer".split("|")
-)
-DECIDED = frozenset(
-    "approved|accepted|granted|yes|y|ok|done|x|[x]|✅|✔|✔️|✓|☑|signed|signed off|go|denied|rejected|"
-    "declined|refused|no go|❌|✗|✘|cancelled|canceled|withdrawn|dropped|obsolete|n/a".split("|")
-)
+#: A row without a word in this column is open too.
+_OPEN = "|open|pending|waiting|todo|to do|tbd|new|requested|in review|no answer|[ ]|?|-|\u2013|\u2014|⏳"
+OPEN = frozenset(_OPEN.split("|"))
+_APPROVED = "approved|accepted|granted|yes|y|ok|done|signed|signed off|go|x|[x]|✅|✔|✔\ufe0f|✓|☑"
+_DENIED = "denied|rejected|declined|refused|no go|❌|✗|✘"
+_DROPPED = "cancelled|canceled|withdrawn|dropped|obsolete|n/a"
+DECIDED = frozenset(f"{_APPROVED}|{_DENIED}|{_DROPPED}".split("|"))
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,9 @@ def _first(names: Sequence[str], known: Sequence[str]) -> int | None:
     return next((names.index(name) for name in known if name in names), None)
 
 
-def _item(line: int, cells: Sequence[str], names: Sequence[str], columns: Columns, under: str) -> Item:
+def _item(
+    line: int, cells: Sequence[str], names: Sequence[str], columns: Columns, under: str
+) -> Item:
     by = _cell(cells, columns.by)
     decision, note = _decision(_cell(cells, columns.status), by, columns)
     used = {columns.question, columns.status, columns.by, columns.options}

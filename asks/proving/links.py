@@ -94,7 +94,9 @@ def checked(record: LedgerRecord, head: Head) -> Line:
     try:
         body = json.loads(record.body)
         said = _as_columns(body)
-        line = Line(body["chain"], body["seq"], record.hash, body["kind"], body["subject"], body["facts"])
+        line = Line(
+            body["chain"], body["seq"], record.hash, body["kind"], body["subject"], body["facts"]
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise BrokenLedger(where, "its body is no ledger record") from error
     if said != _columns(record):

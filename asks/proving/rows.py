@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from django.db import DataError, connection, transaction
 
 from asks.ledger_facts import EXTRAS, TOLD, of_all
-from asks.plain import plain
+from asks.plain import Json, plain
 from asks.proving.broken import BrokenLedger
 from asks.proving.links import Line
 
@@ -89,7 +89,7 @@ def _compare(line: Line) -> None:
         raise line.broken(f"{line.subject} now says otherwise: {difference}")
 
 
-def _difference(then: Any, now: Any, name: str = "") -> str:
+def _difference(then: Json, now: Json, name: str = "") -> str:
     """The name of the first part that differs, such as ``verdict.text``; empty when none does."""
     if json.dumps(then, sort_keys=True) == json.dumps(now, sort_keys=True):
         return ""

@@ -40,10 +40,14 @@ def verify(progress: Callable[[int, int], None] | None = None, *, expect: str = 
         take_snapshot()
         found = anchors.check(expect=expect)
         walk = Walk(found.heads)
-        done = _walk_all(walk, progress or (lambda done, total: None))
+        done = _walk_all(walk, progress or _silently)
         walk.finish()
         rows.find_unrecorded()
     return Proved(done, walk.chains, found.count, walk.anchored, found.last)
+
+
+def _silently(done: int, total: int) -> None:
+    del done, total
 
 
 def _walk_all(walk: Walk, progress: Callable[[int, int], None]) -> int:

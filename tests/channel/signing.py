@@ -39,13 +39,25 @@ class Channel:
         with self.allowed.open("a") as file:
             file.write(" ".join(filter(None, [principal or key, options, public])))
 
-    def put(self, name: str, content: bytes, signer: str = "mia", namespace: str = NAMESPACE) -> Path:
+    def put(
+        self, name: str, content: bytes, signer: str = "mia", namespace: str = NAMESPACE
+    ) -> Path:
         """Sign a content and put both files into the folder."""
         draft = self.root / "draft.json"
         draft.write_bytes(content)
         signature = draft.with_name("draft.json.sig")
         signature.unlink(missing_ok=True)
-        _run("ssh-keygen", "-q", "-Y", "sign", "-n", namespace, "-f", str(self.key(signer)), str(draft))
+        _run(
+            "ssh-keygen",
+            "-q",
+            "-Y",
+            "sign",
+            "-n",
+            namespace,
+            "-f",
+            str(self.key(signer)),
+            str(draft),
+        )
         signature.rename(self.folder / f"{name}.sig")
         return draft.rename(self.folder / name)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
 
 import pytest
 from pytest_django import Settings
@@ -91,9 +90,11 @@ def test_other_files_are_none_of_its_business(channel: Channel) -> None:
 @pytest.mark.parametrize("name", ["../outside.json", "/etc/passwd", "..", ".", ""])
 def test_a_name_that_leads_out_is_not_opened(channel: Channel, name: str) -> None:
     (channel.root / "outside.json").write_text("{}")
-    with pinned.folder(str(channel.folder)) as folder:
-        with pytest.raises(pinned.Unreadable, match="leads out"):
-            pinned.read(name, at=folder, most=100)
+    with (
+        pinned.folder(str(channel.folder)) as folder,
+        pytest.raises(pinned.Unreadable, match="leads out"),
+    ):
+        pinned.read(name, at=folder, most=100)
 
 
 def test_a_folder_swapped_while_it_is_open_stays_the_one_that_was_opened(channel: Channel) -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from pytest_django import Settings
 
-from agents import steering
 from agents.models import Event, Run, Session
 from asks import answering, proving, signed_channel
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, LedgerRecord, Refusal, SignedFile, Verdict
 from asks.refusals import Refused
 from tests.channel.signing import Channel, shown
-from tests.ledger.world import Draft, agent_of, ask_of, echo_of, home, person, take_turn
+from tests.ledger.world import Draft, agent_of, ask_of, echo_of, person, take_turn
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +48,9 @@ def test_a_signature_over_exactly_this_is_the_verdict(
     channel: Channel, ask: Ask, owner: User
 ) -> None:
     channel.decide(ask)
-    assert signed_channel.scan() == [signed_channel.Seen(f"ask-{ask.pk}.json", "It is the verdict.", answered=True)]
+    assert signed_channel.scan() == [
+        signed_channel.Seen(f"ask-{ask.pk}.json", "It is the verdict.", answered=True)
+    ]
     verdict = Verdict.objects.get(ask=ask)
     assert (verdict.decided_by, verdict.via, verdict.meaning) == (owner, "signed", "approve")
     assert verdict.echo == echo_of(ask)
@@ -258,9 +257,7 @@ def test_an_older_binding_is_not_replayed_on_what_replaced_it(
     proving.verify()
 
 
-def test_a_question_that_was_withdrawn_meanwhile(
-    channel: Channel, ask: Ask, owner: User
-) -> None:
+def test_a_question_that_was_withdrawn_meanwhile(channel: Channel, ask: Ask, owner: User) -> None:
     from asks import withdrawing
 
     withdrawing.withdraw(ask_id=ask.pk, by=owner)
@@ -298,15 +295,19 @@ def test_every_other_door_stays_shut(channel: Channel, ask: Ask, owner: User) ->
     assert signed_channel.scan_for_worker() == 1
 
 
-def test_only_this_channel_calls_the_inner_door() -> None:
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        ("answer_signed", {"answering.py", "signed_channel.py"}),
+        ("asks.proof import", {"answering.py", "refusals.py", "signed_channel.py"}),
+    ],
+)
+def test_only_this_channel_knows_the_inner_door(words: str, where: set[str]) -> None:
+    """refusals.py names the type only: who makes a proof is the channel."""
     project = Path(__file__).resolve().parents[2]
-    callers = {
-        path.name
-        for folder in ("agents", "asks", "workspace")
-        for path in (project / folder).rglob("*.py")
-        if "answer_signed" in path.read_text() or "Proof(" in path.read_text()
-    }
-    assert callers == {"answering.py", "signed_channel.py"}
+    folders = (project / folder for folder in ("agents", "asks", "workspace"))
+    files = (path for folder in folders for path in folder.rglob("*.py"))
+    assert {path.name for path in files if words in path.read_text()} == where
 
 
 def test_without_a_folder_there_is_no_channel(settings: Settings) -> None:

@@ -97,9 +97,7 @@ def test_nobody_becomes_an_author(file: Path, agent: Agent) -> None:
     proving.verify()
 
 
-def test_twice_imports_once(
-    file: Path, agent: Agent, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_twice_imports_once(file: Path, agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
     apply(file, agent)
     before = list(Ask.objects.values_list("pk", "request_key"))
     apply(file, agent)
@@ -121,7 +119,12 @@ def test_what_is_decided_in_the_file_since_stays_a_question_here_and_is_said(
 ) -> None:
     apply(file, agent)
     ask = Ask.objects.get(prompt="What should the report be called?")
-    file.write_text(FILE.replace("[ ] What should the report be called?", "[x] What should the report be called? — decided by Mia"))
+    file.write_text(
+        FILE.replace(
+            "[ ] What should the report be called?",
+            "[x] What should the report be called? — decided by Mia",
+        )
+    )
     apply(file, agent)
     assert f"it waits here as question {ask.pk}" in capsys.readouterr().out
     assert Ask.objects.get(pk=ask.pk).status == AskStatus.OPEN

@@ -86,7 +86,8 @@ def test_an_open_item_that_says_approved_is_still_open() -> None:
 
 
 def test_a_table() -> None:
-    read = parse(dedent("""\
+    read = parse(
+        dedent("""\
         | # | Request | Amount | Status | Approved by | Options |
         |---|---------|-------:|--------|-------------|---------|
         | 1 | Refund order 9 | 12.50 | pending | | yes \\| no |
@@ -94,7 +95,8 @@ def test_a_table() -> None:
         | 3 | Buy a car | 9000 | rejected | Mia | |
         | 4 | Odd one | 1 | half-way | Mia | |
         | 5 | | 1 | pending | | |
-        """))
+        """)
+    )
     assert read.left_out == []
     assert [(item.line, item.text, item.decision, item.by) for item in read.items] == [
         (3, "Refund order 9", "", ""),
@@ -114,7 +116,10 @@ def test_a_table_of_decisions_takes_any_words_as_decision() -> None:
         | Which ledger? | the old one, said by Mia |
         | Which bank? | |
         """)
-    assert [(item.decision, item.by) for item in read] == [("the old one, said by Mia", "Mia"), ("", "")]
+    assert [(item.decision, item.by) for item in read] == [
+        ("the old one, said by Mia", "Mia"),
+        ("", ""),
+    ]
 
 
 @pytest.mark.parametrize("word", ["", "open", "Pending", "TBD", "⏳", "—", "*waiting*", "[ ]"])

@@ -20,7 +20,7 @@ def state(settings: Settings, tmp_path: Path) -> Path:
 @pytest.fixture
 def database(
     pytestconfig: pytest.Config,
-    django_db_setup: None,  # noqa: ARG001
+    django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
     """A migrated, empty database of this test alone, with real transactions."""

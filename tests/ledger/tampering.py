@@ -30,7 +30,7 @@ def undone() -> Iterator[None]:
     except _Undo:
         pass
     except IntegrityError:
-        assume(False)  # noqa: FBT003
+        assume(False)
 
 
 def execute(table: type[models.Model], statement: str, *params: Any) -> None:
@@ -46,7 +46,7 @@ def execute(table: type[models.Model], statement: str, *params: Any) -> None:
 
 def overwrite(row: models.Model, column: str, value: Any) -> None:
     """Write another value into one column of a row."""
-    if isinstance(value, dict | list):
+    if isinstance(row._meta.get_field(column.removesuffix("_id")), models.JSONField):
         value = Jsonb(value)
     key = row._meta.pk
     assert key is not None
@@ -58,18 +58,12 @@ def other(value: Any, place: int, by: int) -> Any:
     """A value that differs in one place: a character, a digit's bit, a microsecond, a nested value."""
     if value is None or isinstance(value, bool):
         return not value
-    if isinstance(value, int):
-        return value + by
-    if isinstance(value, datetime):
-        return value + timedelta(microseconds=by)
+    if isinstance(value, int | datetime):
+        return value + by if isinstance(value, int) else value + timedelta(microseconds=by)
     if isinstance(value, dict):
-        if not value:
-            return {"added": by}
-        name = sorted(value)[place % len(value)]
-        return {**value, name: other(value[name], place, by)}
-    if isinstance(value, list):
-        return [*value, by]
-    return _other_text(str(value), place, by)
+        name = sorted(value)[place % len(value)] if value else "added"
+        return {**value, name: other(value.get(name), place, by)}
+    return [*value, by] if isinstance(value, list) else _other_text(str(value), place, by)
 
 
 def _other_text(text: str, place: int, by: int) -> str:

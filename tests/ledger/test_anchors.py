@@ -9,7 +9,7 @@ import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from asks import anchoring, ledger_key, proving
-from asks.ledger import Head, Entry, record_after
+from asks.ledger import Entry, Head, record_after
 from asks.models import Anchor, LedgerRecord
 from tests.ledger.tampering import execute, found_broken, other, overwrite, undone
 from tests.ledger.world import decided
@@ -94,9 +94,7 @@ def test_a_dropped_anchor_is_known_to_the_machine_that_made_it(anchored: Anchor)
     assert found.value.where == "anchor 1"
 
 
-def test_a_dropped_anchor_is_missed_by_whoever_kept_its_hash(
-    anchored: Anchor, state: Path
-) -> None:
+def test_a_dropped_anchor_is_missed_by_whoever_kept_its_hash(anchored: Anchor, state: Path) -> None:
     proving.verify(expect=anchored.hash)
     execute(Anchor, "DELETE FROM {table} WHERE number = %s", anchored.number)
     (state / anchoring.LOG).unlink()
@@ -107,9 +105,7 @@ def test_a_dropped_anchor_is_missed_by_whoever_kept_its_hash(
 
 
 @pytest.mark.usefixtures("anchored")
-def test_a_forged_anchor_is_not_trusted(
-    state: Path, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_forged_anchor_is_not_trusted(state: Path, settings: Settings, tmp_path: Path) -> None:
     """Whoever owns the database but not the state folder signs with a key of their own."""
     settings.STATE_DIR = tmp_path / "elsewhere"
     decided()

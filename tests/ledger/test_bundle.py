@@ -66,7 +66,9 @@ def test_a_key_must_be_named(exported: Path) -> None:
     assert check(exported).returncode == 2
 
 
-@pytest.mark.parametrize("member", ["records.jsonl", "anchors.jsonl", "manifest.json", "manifest.sig"])
+@pytest.mark.parametrize(
+    "member", ["records.jsonl", "anchors.jsonl", "manifest.json", "manifest.sig"]
+)
 def test_a_changed_byte_of_any_member_is_found(exported: Path, member: str) -> None:
     content = _members(exported)
     for place in (0, len(content[member]) // 2, len(content[member]) - 1):

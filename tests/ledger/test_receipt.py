@@ -149,7 +149,10 @@ def test_what_cannot_be_proved_is_said(ask: Ask, owner: User, what: str) -> None
 @pytest.mark.parametrize(
     ("headers", "device"),
     [
-        ({"User-Agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0) Mobile/15E148"}, "a phone or tablet"),
+        (
+            {"User-Agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0) Mobile/15E148"},
+            "a phone or tablet",
+        ),
         ({"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)"}, "a computer"),
         ({"User-Agent": "curl/8"}, ""),
     ],

@@ -80,10 +80,7 @@ def test_a_changed_byte_of_any_record_is_found_and_named() -> None:
 @pytest.mark.usefixtures("session")
 def test_a_change_of_any_row_it_tells_of_is_found() -> None:
     rows: list[tuple[models.Model, str]] = [
-        (row, column)
-        for table, columns in TOLD
-        for row in _told(table)
-        for column in columns
+        (row, column) for table, columns in TOLD for row in _told(table) for column in columns
     ]
 
     @examples
@@ -111,7 +108,7 @@ def _another(row: models.Model, column: str, place: int, by: int) -> Any:
     """Another value; for a reference, another row that exists, or none."""
     if column == "option_id":
         taken = Option.objects.exclude(pk=getattr(row, column))
-        return taken.filter(ask_id=getattr(row, "ask_id", None)).values_list("pk", flat=True)[0]
+        return taken.filter(ask=getattr(row, "ask", None)).values_list("pk", flat=True)[0]
     if column == "ask_id":
         free = Ask.objects.exclude(pk=getattr(row, column)).filter(verdict=None, gate=None)
         return free.values_list("pk", flat=True).first() or 0

@@ -33,7 +33,7 @@ class Idle:
     """A runtime whose turns the tests end themselves."""
 
     key = "idle"
-    settings_model = NoSettings
+    settings_model: type[BaseModel] = NoSettings
 
     async def take_turn(self, turn: Turn) -> AsyncIterator[TurnEvent]:  # noqa: ARG002
         yield Ended(outcome=Outcome.NO_WORK)

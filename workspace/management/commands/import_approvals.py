@@ -27,7 +27,9 @@ class Command(BaseCommand):
         path = options["path"]
         contents = parse(_text(path))
         if len(contents.items) > MOST_ITEMS:
-            raise CommandError(f"{path} holds {len(contents.items)} items; {MOST_ITEMS} are the most.")
+            raise CommandError(
+                f"{path} holds {len(contents.items)} items; {MOST_ITEMS} are the most."
+            )
         if options["apply"] and not (options["agent"] and options["owner"]):
             raise CommandError("--apply needs --agent SLUG and --owner USER.")
         agent = _agent(options["agent"]) if options["agent"] else None

@@ -14,7 +14,9 @@ class Command(BaseCommand):
     help = "Prove the ledger of decisions, anchor it, export it: ledger verify|anchor|export|key"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|anchor|export|key")
+        verbs = parser.add_subparsers(
+            dest="verb", required=True, metavar="verify|anchor|export|key"
+        )
         verify = verbs.add_parser("verify", help="prove it, or name the first broken record")
         verify.add_argument(
             "--expect", default="", metavar="HASH", help="an anchor that you kept and must be there"
@@ -22,7 +24,9 @@ class Command(BaseCommand):
         verbs.add_parser("anchor", help="sign how far the chains have come")
         export = verbs.add_parser("export", help="write a signed bundle for another machine")
         export.add_argument("file", type=Path)
-        verbs.add_parser("key", help="print the public key that anchors and bundles are signed with")
+        verbs.add_parser(
+            "key", help="print the public key that anchors and bundles are signed with"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         getattr(self, options["verb"])(options)
