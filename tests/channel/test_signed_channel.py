@@ -104,6 +104,7 @@ def test_a_changed_byte_is_a_bad_signature(channel: Channel, ask: Ask, place: in
     turned_down(ask, Reason.UNPROVEN, "Nothing was approved")
 
 
+@pytest.mark.case("C35")
 def test_a_garbled_signature_proves_nothing(channel: Channel, ask: Ask, session: Session) -> None:
     channel.decide(ask)
     (channel.folder / f"ask-{ask.pk}.json.sig").write_text("looks good to me")
@@ -173,6 +174,7 @@ def test_a_person_who_has_left(channel: Channel, ask: Ask, owner: User) -> None:
     turned_down(ask, Reason.UNPROVEN, "nobody here has")
 
 
+@pytest.mark.case("C75")
 def test_a_signer_who_owns_another_agent(channel: Channel, ask: Ask, session: Session) -> None:
     colleague = person("carl")
     agent_of(colleague)
@@ -222,6 +224,7 @@ def test_an_option_that_was_not_offered(channel: Channel, ask: Ask) -> None:
     turned_down(ask, Reason.UNKNOWN_OPTION, "not offered")
 
 
+@pytest.mark.case("C35")
 @pytest.mark.parametrize("content", [b"", b"[1]", b"{}", b"\x00\xff", b"[" * 100_000])
 def test_a_signed_file_that_is_no_decision(channel: Channel, ask: Ask, content: bytes) -> None:
     channel.put("a.json", content)
@@ -236,6 +239,7 @@ def test_a_question_that_is_not_decided_by_signature(
     turned_down(plain, Reason.NOT_FOUND, "names no question")
 
 
+@pytest.mark.case("C34")
 def test_an_older_binding_is_not_replayed_on_what_replaced_it(
     channel: Channel, ask: Ask, owner: User, session: Session
 ) -> None:
@@ -281,6 +285,7 @@ def test_a_signed_file_is_judged_again_when_the_allowed_signers_change(
     assert signed_channel.scan_for_worker() == 1
 
 
+@pytest.mark.case("C79")
 def test_every_other_door_stays_shut(channel: Channel, ask: Ask, owner: User) -> None:
     """Whatever a page or a program hands in, even the words of a proof, no grant is minted."""
     for via in ("page", "api", "signed"):

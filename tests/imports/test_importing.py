@@ -84,6 +84,7 @@ def test_open_items_wait_with_unknown_age_and_decided_ones_are_history(
     ]
 
 
+@pytest.mark.case("C37")
 def test_nobody_becomes_an_author(file: Path, agent: Agent) -> None:
     """Even when a person of that very name is here."""
     person("Mia")
