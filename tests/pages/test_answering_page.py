@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
-from django.http import HttpResponse
 from django.test import Client
 
 from agents.messaging import post_message
-from agents.models import InboxItem, Run
 from agents.steering import pause_agent
 from asks.drafts import ActionDraft
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal, Verdict
 from tests.pages import world
+from tests.pages.answers import HTMX, assert_untouched, card, post
 from tests.pages.conftest import signed_in
-from tests.pages.html import Element, read
+from tests.pages.html import read
 
 pytestmark = pytest.mark.django_db
-HTMX = {"HX-Request": "true"}
-
-
-def post(client: Client, ask: Ask, htmx: bool = True, /, **fields: Any) -> HttpResponse:  # noqa: FBT001, FBT002
-    headers = HTMX if htmx else {}
-    return client.post(f"/asks/{ask.pk}/answer", fields, headers=headers)  # type: ignore[return-value]
-
-
-def card(response: Any, ask: Ask) -> Element:
-    return read(response.content).one("article", id=f"ask-{ask.pk}")
-
-
-def assert_untouched(ask: Ask) -> None:
-    """Still open, and nothing was woken."""
-    ask.refresh_from_db()
-    assert ask.status == "open"
-    assert not Verdict.objects.filter(ask=ask).exists()
-    assert not InboxItem.objects.filter(session=ask.session_id).exists()
-    assert Run.objects.filter(session=ask.session_id).count() == 1
 
 
 @pytest.fixture
@@ -362,47 +340,6 @@ class TestBound:
         response = post(as_owner, ask, **world.echo_of(ask), option="approve")
         assert response.status_code == 403
         assert "signed channel" in card(response, ask).words
-        assert_untouched(ask)
-
-
-class TestWithdrawing:
-    """Taking a question back."""
-
-    def test_with_a_reason(self, as_owner: Client, ask: Ask) -> None:
-        response = as_owner.post(f"/asks/{ask.pk}/withdraw", {"reason": "not needed"}, headers=HTMX)
-        assert "olga took the question back: “not needed”" in card(response, ask).words
-        ask.refresh_from_db()
-        assert (ask.status, ask.close_reason) == ("withdrawn", "not needed")
-
-    def test_without_scripts_and_without_a_reason(self, as_owner: Client, ask: Ask) -> None:
-        response = as_owner.post(f"/asks/{ask.pk}/withdraw", follow=True)
-        assert (
-            "taken back. Nothing was approved."
-            in read(response.content).one("div", id="toasts").words
-        )
-
-    def test_twice_is_no_error(self, as_owner: Client, ask: Ask) -> None:
-        for _ in range(2):
-            assert as_owner.post(f"/asks/{ask.pk}/withdraw", headers=HTMX).status_code == 200
-
-    def test_one_that_was_answered_stays_answered(
-        self, as_owner: Client, as_colleague: Client, ask: Ask
-    ) -> None:
-        post(as_owner, ask, option="eu")
-        response = as_colleague.post(f"/asks/{ask.pk}/withdraw", {"reason": "x"}, headers=HTMX)
-        assert response.status_code == 409
-        ask.refresh_from_db()
-        assert ask.status == "answered"
-
-    @pytest.mark.parametrize("reason", ["", "\x00", "\u200b", "x" * 900_000])
-    def test_an_odd_reason_is_no_error(self, as_owner: Client, ask: Ask, reason: str) -> None:
-        assert (
-            as_owner.post(f"/asks/{ask.pk}/withdraw", {"reason": reason}, headers=HTMX).status_code
-            == 200
-        )
-
-    def test_a_stranger_finds_nothing(self, as_stranger: Client, ask: Ask) -> None:
-        assert as_stranger.post(f"/asks/{ask.pk}/withdraw").status_code == 404
         assert_untouched(ask)
 
 
