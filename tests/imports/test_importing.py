@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
 
 from agents.models import Agent, InboxItem, Run, Session
 from asks import proving, queue
@@ -145,6 +146,19 @@ def test_an_imported_question_is_answered_like_any_other(
     facts = json.loads(LedgerRecord.objects.get(kind="verdict").body)["facts"]
     assert facts["ask"]["imported"] is True
     proving.verify()
+
+
+def test_the_queue_says_that_nobody_knows_how_long_it_waited(
+    file: Path, agent: Agent, owner: User
+) -> None:
+    apply(file, agent)
+    client = Client()
+    client.force_login(owner)
+    assert client.get("/").content.decode().count("imported, age unknown") == 3
+    history = Ask.objects.filter(status=AskStatus.WITHDRAWN)[0]
+    page = client.get(f"/asks/{history.pk}/").content.decode()
+    assert "Imported: decided before, by Mia" in page
+    assert "took the question back" not in page
 
 
 def test_what_waits_elsewhere_is_not_disturbed(file: Path, agent: Agent, owner: User) -> None:

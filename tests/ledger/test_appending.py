@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from hypothesis import given
+from hypothesis import strategies as st
 
-from asks.models import LedgerRecord
-from tests.ledger.world import Draft, agent_of, ask_of, decide, home, person
+from asks import answering, ledger, proving
+from asks.models import Ask, LedgerRecord
+from asks.plain import canonical, plain
+from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
 
 pytestmark = pytest.mark.django_db
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 
 
 def test_a_verdict_leaves_all_that_proves_it() -> None:
@@ -31,6 +37,80 @@ def test_a_verdict_leaves_all_that_proves_it() -> None:
     assert facts["names"] == {"agent": ask.agent.slug, "by": "olga"}
 
 
-def test_nothing_is_recorded_outside_a_transaction() -> None:
+def test_a_refusal_says_what_was_submitted_and_by_whom() -> None:
+    owner = person("olga")
+    (ask,) = ask_of(home(agent_of(owner)), owner)
+    answering.answer(ask_id=ask.pk, by=owner, option="maybe", text="Hm", echo=echo_of(ask))
+    record = LedgerRecord.objects.get()
+    told = json.loads(record.body)["facts"]["refusal"]
+    assert (record.kind, record.actor, told["reason"]) == (
+        "refusal",
+        "human:olga",
+        "unknown_option",
+    )
+    assert told["submitted"]["option"] == "maybe"
+    assert told["submitted"]["text"] == "Hm"
+
+
+def test_whatever_an_agent_shows_with_a_question_can_be_recorded() -> None:
+    """Numbers and depths that canonical JSON refuses must not stop a person's answer."""
+    deep: object = 0
+    for _ in range(50):
+        deep = [deep]
+    odd = {
+        "big": 2**60 + 1,
+        "float": 1e21,
+        "tiny": 5e-324,
+        "minus": -0.0,
+        "deep": deep,
+        "ü": "\u202e",
+    }
+    owner = person()
+    (ask,) = ask_of(home(agent_of(owner)), owner, Draft(context=odd))
+    decide(ask, owner)
+    told = json.loads(LedgerRecord.objects.get().body)["facts"]["ask"]["context"]
+    assert told["big"] == str(2**60 + 1)
+    assert told["float"] == 1e21
+    proving.verify()
+
+
+@given(st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_a_value_and_its_way_through_the_database_are_the_same(value: object) -> None:
+    """JSON in, JSON out: what was plain stays plain, and what is plain has one canonical form."""
+    once = plain(value)
+    assert canonical(once) == canonical(value)
+    assert plain(json.loads(json.dumps(once))) == once
+
+
+def test_the_waiting_and_the_names_of_that_day_are_kept() -> None:
+    owner = person("olga")
+    (ask,) = ask_of(home(agent_of(owner)), owner)
+    Ask.objects.filter(pk=ask.pk).update(opened_at=ask.opened_at - timedelta(hours=2))
+    decide(ask, owner)
+    owner.username = "olga-renamed"
+    owner.save()
+    facts = json.loads(LedgerRecord.objects.get().body)["facts"]
+    assert facts["names"]["by"] == "olga"
+    assert 7200 <= facts["waited_seconds"] < 7300
+    proving.verify()
+
+
+def test_other_verbs_write_into_the_workspaces_own_chains() -> None:
     with transaction.atomic():
-        pass
+        first = ledger.append(
+            "key_created", subject="key:7", data={"name": "ci"}, actor="human:olga"
+        )
+        second = ledger.append("policy_changed", subject="policy:1", data={"version": 2})
+        third = ledger.append("key_revoked", subject="key:7", data={"name": "ci"})
+    assert (first.chain, first.seq, second.chain, second.seq) == (
+        "workspace:key",
+        1,
+        "workspace:policy",
+        1,
+    )
+    assert (third.chain, third.seq, json.loads(third.body)["prev"]) == (
+        "workspace:key",
+        2,
+        first.hash,
+    )
+    assert proving.verify().chains == 2
