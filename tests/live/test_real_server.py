@@ -158,6 +158,24 @@ async def test_signing_out_closes_the_socket(
         assert world.seqs(str(await kept.recv())) == [2]
 
 
+async def test_sockets_are_counted(server: LiveServer, session: Session, login: str) -> None:
+    async with opened(server, "/ws/queue/", login) as first:
+        async with opened(server, f"/ws/sessions/{session.pk}/?after=0", login) as second:
+            assert world.seqs(str(await second.recv())) == [1]
+            assert await asyncio.to_thread(_sockets, server) == 2
+        await first.ping()
+        while await asyncio.to_thread(_sockets, server) != 1:  # noqa: ASYNC110 -- leaving takes a moment
+            await asyncio.sleep(0.05)
+
+
+def _sockets(server: LiveServer) -> int:
+    line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    line.request("GET", "/metrics")
+    text = line.getresponse().read().decode()
+    line.close()
+    return int(text.rpartition("needs_you_websockets ")[2])
+
+
 def _sign_out(server: LiveServer, login: str) -> int:
     """As the browser does it: a form with a token, posted to the server."""
     token = "a" * 32

@@ -41,8 +41,10 @@ async def payloads() -> AsyncGenerator[str, None]:
                     failures = 0
                     yield payload
         except (psycopg.Error, OSError) as error:
-            failures += 1
             log.warning("The LISTEN connection is gone (%s); connecting again.", error)
+        except Exception:
+            log.exception("Listening broke; beginning again.")
+        failures += 1
         await asyncio.sleep(pause(failures))
 
 
