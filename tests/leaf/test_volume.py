@@ -1,0 +1,158 @@
+"""Files on the shared volume: confined to it, whole or not there, and nothing else taken for one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from workspace.protocols.leaf import wire
+from workspace.protocols.leaf.harness import gate_marker
+from workspace.protocols.leaf.volume import MAX_BYTES, Missing, Outside, Unreadable, Volume
+from workspace.protocols.leaf.wire import BadDecision, Refs
+
+MARKER = {
+    "status": "awaiting_approval",
+    "sessionId": "run/1",
+    "gateId": 0,
+    "gate": {"summary": "s", "proposed_action": "p"},
+    "ts": "2026-01-01T00:00:00Z",
+}
+
+
+@pytest.fixture
+def on(volume: Path) -> Volume:
+    return Volume(str(volume))
+
+
+@pytest.mark.case("leaf-G05", "leaf-G06", "leaf-G07", "leaf-G08", "leaf-M10")
+def test_reading_a_decision_file(on: Volume, volume: Path) -> None:
+    def decision(text: str) -> object:
+        (volume / "d.json").write_text(text)
+        return wire.validate_decision(on.read(f"{volume}/d.json"))
+
+    assert decision('{"gateId":0,"action":"approve"}') == wire.Decision(gateId=0, action="approve")
+    for text in ('{"gateId":0,"act', "", "\0", "[" * 100_000):
+        with pytest.raises(Unreadable):
+            decision(text)
+    for text in ('{"gateId":0,"action":"maybe"}', "[]", "null", '"approve"'):
+        with pytest.raises(BadDecision):
+            decision(text)
+    with pytest.raises(Missing):
+        on.read(f"{volume}/nowhere/none.json")
+
+
+@pytest.mark.case("leaf-M01", "leaf-M06", "leaf-M07")
+def test_where_the_markers_are() -> None:
+    plain = Refs(inputs_ref="/v/i", result_ref="/v/r")
+    named = Refs(inputs_ref="/v/i", result_ref="/v/r", gate_ref="/v/g", done_marker_ref="/v/d")
+
+    assert (plain.gate, plain.done) == ("/v/r.gate", "/v/r.status")
+    assert (named.gate, named.done) == ("/v/g", "/v/d")
+
+
+@pytest.mark.case("leaf-M02", "leaf-M08", "leaf-M11")
+def test_a_marker_comes_back_and_leaves_nothing_half_written(on: Volume, volume: Path) -> None:
+    path = f"{volume}/results/deep/r.json.gate"
+
+    on.write(path, MARKER)
+    on.write(path, MARKER)
+
+    assert on.read(path) == MARKER
+    assert Path(path).read_text() == wire.compact(MARKER)
+    assert [each.name for each in (volume / "results/deep").iterdir()] == ["r.json.gate"]
+
+
+@pytest.mark.case("leaf-M03", "leaf-M04", "leaf-M05")
+def test_what_is_taken_for_a_gate_marker() -> None:
+    assert gate_marker(MARKER) == (0, "s", "p")
+    for off in (
+        None,
+        "awaiting_approval",
+        {**MARKER, "status": "done"},
+        {**MARKER, "gate": {"summary": "s"}},
+        {**MARKER, "gate": None},
+        {**MARKER, "gateId": "0"},
+        {**MARKER, "gateId": True},
+    ):
+        assert gate_marker(off) is None
+
+
+def test_an_unchanged_marker_is_not_written_again(on: Volume, volume: Path) -> None:
+    path = f"{volume}/g"
+    on.write_if_other(path, MARKER, apart_from="ts")
+    first = Path(path).stat().st_ino
+
+    on.write_if_other(path, {**MARKER, "ts": "later"}, apart_from="ts")
+    assert Path(path).stat().st_ino == first
+    on.write_if_other(path, {**MARKER, "gateId": 1}, apart_from="ts")
+    assert Path(path).stat().st_ino != first
+
+
+@pytest.mark.case("leaf-X11")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/hostname",
+        "{volume}",
+        "{volume}/",
+        "{volume}/../outside",
+        "{volume}/a/../../outside",
+        "{volume}-other/x",
+        "relative/x",
+        "",
+        "{volume}/a\0b",
+    ],
+)
+def test_paths_that_are_not_below_the_volume(on: Volume, volume: Path, path: str) -> None:
+    path = path.replace("{volume}", str(volume))
+
+    for use in (on.read, on.remove, lambda place: on.write(place, {})):
+        with pytest.raises(Outside):
+            use(path)
+
+
+@pytest.mark.case("leaf-X11")
+def test_links_lead_nowhere(on: Volume, volume: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.json").write_text('{"secret":1}')
+    (volume / "folder").symlink_to(outside)
+    (volume / "file.json").symlink_to(outside / "secret.json")
+    (volume / "new.json").symlink_to(outside / "new.json")
+
+    for path in ("folder/secret.json", "file.json"):
+        with pytest.raises(Unreadable):
+            on.read(f"{volume}/{path}")
+    with pytest.raises(OSError, match=r"."):
+        on.write(f"{volume}/folder/new.json", {})
+    on.write(f"{volume}/new.json", {"mine": 1})
+    on.write(f"{volume}/file.json", {"mine": 1})
+    on.remove(f"{volume}/folder/secret.json")
+
+    assert [each.name for each in outside.iterdir()] == ["secret.json"]
+    assert (outside / "secret.json").read_text() == '{"secret":1}'
+    assert not (volume / "new.json").is_symlink()
+
+
+def test_only_plain_small_files_are_read(on: Volume, volume: Path) -> None:
+    os.mkfifo(volume / "pipe")
+    (volume / "folder").mkdir()
+    (volume / "large").write_text(" " * (MAX_BYTES + 1))
+    (volume / "binary").write_bytes(b"\xff\xfe")
+
+    for name in ("pipe", "folder", "large", "binary"):
+        with pytest.raises(Unreadable):
+            on.read(f"{volume}/{name}")
+
+
+def test_the_other_side_may_know_the_volume_by_another_path(volume: Path) -> None:
+    on = Volume(str(volume), "/work")
+
+    on.write("/work/run/r.json", {"a": 1})
+
+    assert (volume / "run/r.json").read_text() == '{"a":1}'
+    assert on.read(f"{volume}/run/r.json") == {"a": 1}
+    with pytest.raises(Outside):
+        on.check("/workshop/r.json")
