@@ -53,10 +53,8 @@ def _checked(anchor: Anchor, trusted: frozenset[str]) -> dict[str, Any]:
     if hashlib.sha256(text).hexdigest() != anchor.hash:
         raise _broken(anchor.number, "its body is not what its hash says")
     if anchor.public_key not in trusted:
-        raise _broken(
-            anchor.number,
-            f"nobody here trusts the key {anchor.public_key}: LEDGER_TRUSTED_KEYS names those of other machines",
-        )
+        why = f"nobody here trusts the key {anchor.public_key}"
+        raise _broken(anchor.number, f"{why}; LEDGER_TRUSTED_KEYS names other machines' keys")
     signed = ledger_key.is_signed(
         anchoring.PREFIX + text, signature=anchor.signature, public_key=anchor.public_key
     )
