@@ -4,6 +4,7 @@ import errno
 import socket
 
 BACKLOG = 512
+LAST_PORT = 65535  # getaddrinfo takes larger numbers and cuts them short
 
 
 class PortError(Exception):
@@ -19,6 +20,8 @@ def listen(host: str, port: int) -> socket.socket:
 
     While its supervisor holds it, a web process that restarts refuses no connection: they wait.
     """
+    if port not in range(LAST_PORT + 1):
+        raise PortError(f"{port} is no port: choose one up to {LAST_PORT}.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.http.request import validate_host
+from django.http.request import split_domain_port, validate_host
 from django.urls import reverse
 
 from workspace.claim import Claim
@@ -62,9 +62,10 @@ def run(plan: Plan, say: Callable[[str], None]) -> None:
             prepare_database(url, plan.world, say)
             supervisor = Supervisor(say)
             down.callback(supervisor.stop)
+            address = address_for_people(listener)
             start_children(supervisor, listener, worker=plan.worker)
-            wait_until_healthy(address_for_people(listener), supervisor)
-            say(f"Ready: {address_to_open(listener)}{entry_path()}")
+            wait_until_healthy(address, supervisor)
+            say(f"Ready: {address_to_open(address)}{entry_path()}")
             disconnect()
             keep_running(supervisor, database, say)
         except StopRequested:
@@ -147,8 +148,14 @@ def database_up(say: Callable[[str], None]) -> Iterator[LocalPostgres | None]:
 def start_children(supervisor: Supervisor, listener: socket.socket, *, worker: bool) -> None:
     """Start the web process on our socket, and the worker."""
     manage = [sys.executable, str(PROJECT / "manage.py")]
-    descriptor = listener.fileno()
-    supervisor.start("web", [*manage, "web", "--fd", str(descriptor)], pass_fds=[descriptor])
+    if listener.family == socket.AF_INET6:
+        # daphne takes over IPv4 sockets only; this one it opens by itself.
+        host, port = listener.getsockname()[:2]
+        listener.close()
+        supervisor.start("web", [*manage, "web", "--host", host, "--port", str(port)])
+    else:
+        descriptor = listener.fileno()
+        supervisor.start("web", [*manage, "web", "--fd", str(descriptor)], pass_fds=[descriptor])
     if worker:
         supervisor.start("worker", [*manage, "worker"])
 
@@ -176,7 +183,7 @@ def status_of(address: str, path: str) -> int | None:
     place = urlsplit(address)
     connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Host": allowed_host(place.netloc)})
         return connection.getresponse().status
     except (OSError, http.client.HTTPException):
         return None
@@ -184,13 +191,21 @@ def status_of(address: str, path: str) -> int | None:
         connection.close()
 
 
-def address_to_open(listener: socket.socket) -> str:
-    """Where a browser opens Needs You: this machine's address, or the one host allowed."""
-    local = address_for_people(listener)
-    if validate_host(str(urlsplit(local).hostname), settings.ALLOWED_HOSTS):
+def allowed_host(local: str) -> str:
+    """``local`` (host:port) itself, or the first host that ALLOWED_HOSTS lets in instead."""
+    host, _ = split_domain_port(local)
+    if not settings.ALLOWED_HOSTS or validate_host(host, settings.ALLOWED_HOSTS):
         return local
-    host = settings.ALLOWED_HOSTS[0].lstrip(".") if settings.ALLOWED_HOSTS else "localhost"
-    return f"https://{host}" if settings.HTTPS else f"http://{host}:{urlsplit(local).port}"
+    return str(settings.ALLOWED_HOSTS[0]).lstrip(".")
+
+
+def address_to_open(address: str) -> str:
+    """Where a browser opens Needs You: this machine's address, or the host that is allowed."""
+    local = urlsplit(address)
+    host = allowed_host(local.netloc)
+    if host == local.netloc:
+        return address
+    return f"https://{host}" if settings.HTTPS else f"http://{host}:{local.port}"
 
 
 def entry_path() -> str:

@@ -20,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
         parser.add_argument(
-            "--port", type=int, default=int(os.environ.get("PORT") or 8000), help="0: any free one"
+            "--port", type=int, default=os.environ.get("PORT") or "8000", help="0: any free one"
         )
         parser.add_argument("--state", metavar="DIR", help="the state folder (NEEDS_YOU_STATE)")
         parser.add_argument("--world", choices=WORLDS, default="demo", help="what to start with")

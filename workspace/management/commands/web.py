@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
-        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
+        parser.add_argument("--port", type=int, default=os.environ.get("PORT") or "8000")
         parser.add_argument("--fd", type=int, help="a listening socket to take over instead")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,11 +41,14 @@ def serve(descriptor: int) -> None:
     where = ["--fd", str(descriptor)]
     with socket.socket(fileno=os.dup(descriptor)) as listener:
         if listener.family == socket.AF_INET6:
-            # daphne's --fd knows IPv4 only.
+            # daphne takes over IPv4 sockets only; this one it opens by itself.
             os.close(descriptor)
             host, port = listener.getsockname()[:2]
             where = ["--bind", host, "--port", str(port)]
     command = ["--verbosity", "0", "--application-close-timeout", CLOSE_SECONDS, *where]
+    # A tab may stay open for days. daphne would end its socket after one, with a code after which
+    # browsers do not come back; pings find the dead ones.
+    command += ["--websocket_timeout", "-1"]
     if os.environ.get("HTTPS") == "1":
         command.append("--proxy-headers")
     CommandLineInterface().run([*command, "workspace.asgi:application"])
