@@ -19,6 +19,9 @@ from agents.words import is_storable, storable
 _TEXTS = ("slug", "name", "title", "mission", "contract", "runtime", "lane")
 
 
+#: Short names that /agents/<slug>/ would never reach.
+RESERVED_SLUGS = frozenset({"new"})
+
 @transaction.atomic
 def register_agent(
     *,
@@ -46,6 +49,7 @@ def register_agent(
     owners = list(owners)
     if not owners:
         raise ValidationError({"owners": "Somebody must answer for an agent: name an owner."})
+    _check_address(slug)
     agent.settings = checked_settings(runtime_key, settings)
     check_wake_policy(agent.wake_policy)
     _check_words(agent)
@@ -54,6 +58,14 @@ def register_agent(
     agent.owners.set([owner.pk for owner in owners])
     open_session(agent, is_home=True)
     return agent
+
+
+def _check_address(slug: str) -> None:
+    """A short name stands in the agent's address, and some addresses are pages of their own."""
+    if slug in RESERVED_SLUGS:
+        raise ValidationError(
+            {"slug": f"“{slug}” is the address of a page. Choose another name."}
+        )
 
 
 def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, Any]:

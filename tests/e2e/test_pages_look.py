@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from playwright.sync_api import Browser, Page, expect
 
 from asks.answering import answer
@@ -24,6 +24,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 @pytest.fixture
 def addresses(owner: User) -> list[str]:
     """A page of each kind, with something of everything on it."""
+    owner.user_permissions.add(Permission.objects.get(codename="add_agent"))
     agent = world.agent_of(owner, slug="refund-desk")
     danger = OptionDraft("abort", "Abort run", "Nothing is kept.", style=Style.DANGER)
     long_word = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen" * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -21,6 +21,11 @@ GOOD = {"slug": "sorter", "command": "python3 sort.py --by 'file date'", "wake":
 def connect(client: Client, **changes: Any) -> tuple[int, Element]:
     response = client.post("/agents/new", GOOD | changes, follow=True)
     return response.status_code, read(response.content)
+
+
+@pytest.fixture(autouse=True)
+def owner_may_connect(owner: User) -> None:
+    owner.user_permissions.add(Permission.objects.get(codename="add_agent"))
 
 
 def error_of(page: Element, field: str) -> str:
@@ -180,7 +185,17 @@ def test_queries_do_not_grow_with_agents(
 ) -> None:
     for number in range(count):
         world.agent_of(owner, slug=f"agent-{number}")
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(9):
         as_owner.get("/agents/")
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(13):
         as_owner.get("/agents/agent-0/")
+
+
+def test_connecting_runs_a_command_here_so_it_takes_a_permission(
+    as_colleague: Client, as_owner: Client
+) -> None:
+    assert as_colleague.get("/agents/new").status_code == 403
+    assert as_colleague.post("/agents/new", GOOD).status_code == 403
+    assert not Agent.objects.exists()
+    assert "Connect an agent" not in read(as_colleague.get("/agents/").content).words
+    assert "Connect an agent" in read(as_owner.get("/agents/").content).words

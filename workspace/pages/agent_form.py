@@ -23,7 +23,6 @@ WAKES = [
     ("every", "Every so many minutes"),
     ("cron", "By a cron line"),
 ]
-TAKEN = frozenset({"new"})
 MAX_COMMAND = 4_000
 MAX_PROSE = 16_000
 
@@ -77,13 +76,6 @@ class AgentForm(forms.Form):
             field.widget.attrs.pop("maxlength", None)  # a browser would cut pasted text silently
         for name in ("slug", "command", "cwd", "cron"):
             self.fields[name].widget.attrs.update({"class": "mono", "spellcheck": "false"})
-
-    def clean_slug(self) -> str:
-        """A short name that is not an address of its own."""
-        slug: str = self.cleaned_data["slug"]
-        if slug in TAKEN:
-            raise ValidationError(f"“{slug}” is the address of a page. Choose another name.")
-        return slug
 
     def clean_command(self) -> list[str]:
         """The command as an argument list."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
 from django.db.models import Count, Prefetch, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -42,9 +43,13 @@ def agent(request: OwnerRequest, slug: str) -> HttpResponse:
     )
 
 
+@permission_required("agents.add_agent", raise_exception=True)
 @require_http_methods(["GET", "HEAD", "POST"])
 def agent_new(request: OwnerRequest) -> HttpResponse:
-    """GET and POST /agents/new: connects a command-line agent of the reader's own."""
+    """GET and POST /agents/new: connects a command-line agent of the reader's own.
+
+    An agent is a command that runs on this server, so it takes the permission to add agents.
+    """
     form = AgentForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         created = form.connect(owner=request.user)
