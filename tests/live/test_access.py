@@ -93,6 +93,13 @@ async def test_what_a_browser_says_is_not_read(
     assert await socket.close_code() == TOO_BIG
 
 
+@pytest.fixture
+def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not look by the clock while a test lasts: only a hint closes anything."""
+    monkeypatch.setattr(hubs, "REVALIDATE", 1000.0)
+
+
+@pytest.mark.usefixtures("rarely")
 async def test_signing_out_closes_every_socket_of_that_login_and_no_other(
     connect: Connect, session: Session, owner: User, login: str
 ) -> None:
@@ -106,6 +113,7 @@ async def test_signing_out_closes_every_socket_of_that_login_and_no_other(
     assert await other.events(2) == [2]
 
 
+@pytest.mark.usefixtures("rarely")
 async def test_losing_ownership_closes_at_once(
     connect: Connect, session: Session, colleague: User, login: str
 ) -> None:
@@ -117,6 +125,7 @@ async def test_losing_ownership_closes_at_once(
     assert await kept.events(2) == [2]
 
 
+@pytest.mark.usefixtures("rarely")
 @pytest.mark.parametrize("how", ["clear", "set", "agents"])
 async def test_every_way_to_lose_ownership(
     connect: Connect, session: Session, owner: User, colleague: User, login: str, how: str
@@ -131,6 +140,7 @@ async def test_every_way_to_lose_ownership(
     assert await lost.close_code() == NO_ACCESS
 
 
+@pytest.mark.usefixtures("rarely")
 @pytest.mark.parametrize("how", ["deactivated", "new password", "deleted"])
 async def test_an_account_that_ends_ends_its_sockets(
     connect: Connect, session: Session, colleague: User, how: str

@@ -12,6 +12,7 @@ from django.db import connection
 from agents.models import Session
 from tests.live import world
 from tests.live.conftest import Connect
+from workspace.live import hub as hubs
 from workspace.live import listener
 from workspace.live.hub import hub
 
@@ -47,6 +48,14 @@ async def until_listening(*, other_than: int = 0) -> int:
         await asyncio.sleep(0.02)
 
 
+@pytest.fixture
+def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not look by the clock while a test lasts: only listening again makes up for anything."""
+    monkeypatch.setattr(listener, "SAFETY", 1000.0)
+    monkeypatch.setattr(hubs, "REVALIDATE", 1000.0)
+
+
+@pytest.mark.usefixtures("rarely")
 @pytest.mark.case("C99")
 async def test_the_listen_connection_dies_and_no_event_is_missed(
     connect: Connect, session: Session, login: str, caplog: pytest.LogCaptureFixture
@@ -63,6 +72,7 @@ async def test_the_listen_connection_dies_and_no_event_is_missed(
     assert any("LISTEN" in record.message for record in caplog.records)
 
 
+@pytest.mark.usefixtures("rarely")
 async def test_a_sign_out_while_nobody_listens_is_found_on_listening_again(
     connect: Connect, session: Session, login: str
 ) -> None:
