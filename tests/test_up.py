@@ -38,7 +38,7 @@ class Up:
         self._env = {**os.environ, "PYTHONUNBUFFERED": "1", **env}
         if "DATABASE_URL" not in env:
             self._env.pop("DATABASE_URL", None)
-        self._log = tempfile.NamedTemporaryFile(prefix="up-", suffix=".log")  # noqa: SIM115
+        self._log = tempfile.NamedTemporaryFile(prefix="up-", suffix=".log")
         self.process = self._spawn()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
@@ -274,8 +274,9 @@ def test_child_that_is_killed_is_started_again(up: Callable[..., Up], name: str)
 def test_connection_made_while_web_is_down_is_answered(up: Callable[..., Up]) -> None:
     one = up("--no-worker")
     one.ready()
-    os.kill(one.children()["web"], signal.SIGKILL)
-    wait_until(lambda: "web" not in one.children() or is_running(one.children()["web"]))
+    web = one.children()["web"]
+    os.kill(web, signal.SIGKILL)
+    wait_until(lambda: not is_running(web))
 
     # The socket belongs to `up`: the connection waits for the next web process.
     with socket.create_connection(("127.0.0.1", one.port), timeout=PATIENCE) as connection:
