@@ -19,7 +19,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from agents.database import LOST, in_database
-from workspace.live import fragments, listener, logins
+from workspace.live import listener, logins
 from workspace.live.hub import hub
 from workspace.live.tail import KEPT, Tail
 from workspace.live.watcher import (
@@ -164,7 +164,7 @@ class SessionStream(Stream):
         if not items:
             return ""
         self.cursor = items[-1].seq
-        return fragments.thread_html(item.html for item in items)
+        return parts.thread_html(item.html for item in items)
 
 
 class QueueStream(Stream):

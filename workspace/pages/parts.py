@@ -41,7 +41,12 @@ class Changes:
 
 def events_html(events: Iterable[Event]) -> str:
     """One message that appends events to a thread; empty when there are none."""
-    items = "".join(event_html(event) for event in events)
+    return thread_html(event_html(event) for event in events)
+
+
+def thread_html(rendered: Iterable[str]) -> str:
+    """The same of events that are rendered already (`event_html`)."""
+    items = "".join(rendered)
     return f'<ol id="stream" hx-swap-oob="beforeend">{items}</ol>' if items else ""
 
 
