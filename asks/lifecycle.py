@@ -41,6 +41,7 @@ class Reason(models.TextChoices):
 
     NOT_FOUND = "not_found", "There is no such question."
     NOT_ALLOWED = "not_allowed", "This is not yours to answer."
+    FOUR_EYES = "four_eyes", "Somebody else must answer this: the run was started for you."
     CLOSED = "closed", "This question is already closed."
     EXPIRED = "expired", "Nobody answered in time. Nothing was approved."
     GATED = (
@@ -54,22 +55,34 @@ class Reason(models.TextChoices):
     )
     UNPROVEN = "unproven", "The signature does not prove who decided this. Nothing was approved."
     STALE = "stale", "What is asked has changed since you looked. Nothing was approved."
+    CLAIMED = "claimed", "Somebody else has claimed this question."
+    REAUTHENTICATE = (
+        "reauthenticate",
+        "This answer needs you to prove who you are once more. Nothing was approved.",
+    )
+    VOTED = "voted", "You have voted already, and a vote stays as it is."
     INVALID = "invalid", "This answer cannot be kept as it is."
     EMPTY = "empty", "An empty answer is not an answer."
     UNKNOWN_OPTION = "unknown_option", "That option was not offered."
+    REASON_REQUIRED = "reason_required", "This answer needs a reason in words."
 
 
 #: The HTTP status of each refusal, for every door.
 HTTP_STATUS: dict[Reason, int] = {
     Reason.NOT_FOUND: 404,
     Reason.NOT_ALLOWED: 403,
+    Reason.FOUR_EYES: 403,
     Reason.CLOSED: 409,
     Reason.EXPIRED: 410,
     Reason.GATED: 403,
     Reason.UNBINDABLE: 428,
     Reason.UNPROVEN: 403,
     Reason.STALE: 409,
+    Reason.CLAIMED: 409,
+    Reason.REAUTHENTICATE: 403,
+    Reason.VOTED: 409,
     Reason.INVALID: 422,
     Reason.EMPTY: 422,
     Reason.UNKNOWN_OPTION: 422,
+    Reason.REASON_REQUIRED: 422,
 }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pgtrigger
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -22,6 +23,9 @@ class Run(models.Model):
         max_length=16, choices=RunStatus.choices, default=RunStatus.QUEUED
     )
     cause = models.CharField(max_length=16, choices=Cause.choices)
+    requested_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
     epoch = models.PositiveIntegerField(default=0)
     worker = models.CharField(max_length=120, blank=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -40,6 +41,14 @@ class Session(models.Model):
     open_asks = models.PositiveIntegerField(default=0)
     external_id = models.CharField(max_length=200, blank=True)
     data = models.JSONField(default=dict, blank=True)
+    requested_by = models.ForeignKey(
+        User,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Who last started it or wrote to it; nobody once its schedule starts it.",
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     #: When its lock was taken: the one moment of all that is done under it. Not stored, and missing

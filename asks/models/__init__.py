@@ -1,8 +1,32 @@
 """Asks, the options and actions they offer, and what came of them."""
 
 from asks.models.ask import Ask, Gate, Option
+from asks.models.deadlines import Dropped, Nudge, NudgeKind
 from asks.models.decision import Refusal, Verdict
+from asks.models.delegation import Delegation
+from asks.models.grant import Effect, EffectEnd, Grant, Redemption
 from asks.models.ledger import Anchor, LedgerRecord
+from asks.models.policy import Policy
 from asks.models.signed import SignedFile
+from asks.models.voting import Vote
 
-__all__ = ["Anchor", "Ask", "Gate", "LedgerRecord", "Option", "Refusal", "SignedFile", "Verdict"]
+__all__ = [
+    "Anchor",
+    "Ask",
+    "Delegation",
+    "Dropped",
+    "Effect",
+    "EffectEnd",
+    "Gate",
+    "Grant",
+    "LedgerRecord",
+    "Nudge",
+    "NudgeKind",
+    "Option",
+    "Policy",
+    "Redemption",
+    "Refusal",
+    "SignedFile",
+    "Verdict",
+    "Vote",
+]

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pgtrigger
 from django.conf import settings
+from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import JSONField, Q, Value
 from django.db.models.functions import Now
 
 from agents.append_only import append_only
@@ -17,6 +19,11 @@ class Ask(models.Model):
     ``request_key`` is the protocol's own name for the request: it is raised once per session.
     ``prompt_html`` is the prompt rendered and sanitised once. ``context`` is what else the agent
     showed with it. ``agent`` repeats the session's agent so that a person's queue is one index.
+
+    What the policy said of it when it was raised stands in ``terms`` (see ``asks.policies``) and in
+    the columns a queue is filtered by: ``answered_by`` is the group that answers, the owners if
+    none; ``barred`` are the people who may not, because the run was started for them.
+    ``card_version`` moves whenever an open ask's card would look different.
     """
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="asks")
@@ -32,6 +39,26 @@ class Ask(models.Model):
     imported = models.BooleanField(
         default=False, help_text="It came from an approvals file; since when it waits is unknown."
     )
+    terms = models.JSONField(default=dict, db_default=Value({}, JSONField()), blank=True)
+    answered_by = models.ForeignKey(
+        Group, on_delete=models.PROTECT, null=True, blank=True, related_name="asks"
+    )
+    barred = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        db_default=Value([], ArrayField(models.BigIntegerField())),
+        blank=True,
+    )
+    confidential = models.BooleanField(default=False, db_default=False)
+    claimed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="claimed_asks",
+    )
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    card_version = models.PositiveIntegerField(default=0, db_default=0)
     status = models.CharField(max_length=16, choices=AskStatus.choices, default=AskStatus.OPEN)
     opened_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -70,6 +97,10 @@ class Ask(models.Model):
                 condition=~Q(status="superseded") | Q(superseded_by__isnull=False),
                 name="superseded_names_its_successor",
             ),
+            models.CheckConstraint(
+                condition=Q(claimed_by=None) ^ Q(claimed_at__isnull=False),
+                name="a_claim_has_a_time",
+            ),
         ]
         indexes = [
             models.Index(
@@ -83,6 +114,11 @@ class Ask(models.Model):
                 name="asks_that_expire",
             ),
             models.Index(fields=["agent", "-closed_at", "-id"], name="asks_that_are_over"),
+            models.Index(
+                fields=["answered_by"],
+                condition=Q(answered_by__isnull=False),
+                name="asks_of_a_group",
+            ),
         ]
         triggers = [
             pgtrigger.FSM(
@@ -91,6 +127,9 @@ class Ask(models.Model):
                 transitions=[
                     ("open", str(end)) for end in sorted(set(AskStatus) - {AskStatus.OPEN})
                 ],
+            ),
+            pgtrigger.ReadOnly(
+                name="terms_stay", fields=["terms", "answered_by", "barred", "confidential"]
             ),
         ]
 
@@ -128,8 +167,9 @@ class Option(models.Model):
 class Gate(models.Model):
     """The action behind an approval, and what an answer to it is bound to.
 
-    ``number`` counts 0, 1, 2 … in the session. The binding is ``action_hash`` (of operation and
-    params), ``policy_version`` and ``run_version``; an answer must echo all three.
+    ``number`` counts 0, 1, 2 … in the session. The binding is ``action_hash`` (of operation, params
+    and the files they name), ``policy_version`` and ``run_version``; an answer must echo all three.
+    ``files`` is {path: digest or why there is none}, as they were when it was asked.
     """
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="gate")
@@ -137,6 +177,7 @@ class Gate(models.Model):
     number = models.PositiveIntegerField()
     operation = models.CharField(max_length=200)
     params = models.JSONField()
+    files = models.JSONField(default=dict, db_default=Value({}, JSONField()), blank=True)
     action_hash = models.CharField(max_length=80)
     policy_version = models.PositiveIntegerField()
     run_version = models.CharField(max_length=40)

@@ -17,12 +17,20 @@ VISIBLE = r"[^[:space:]\u0001-\u001f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f
 class Verdict(models.Model):
     """The one answer to an ask, by a person. Written once, never changed.
 
-    ``option_label`` is the label as it was shown; ``echo`` the binding as it came back.
+    ``option_label`` is the label as it was shown; ``echo`` the binding as it came back;
+    ``on_behalf_of`` who had delegated it to them.
     """
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="verdict")
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="verdicts"
+    )
+    on_behalf_of = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="verdicts_in_my_name",
     )
     option = models.ForeignKey(Option, on_delete=models.PROTECT, null=True, blank=True)
     option_label = models.CharField(max_length=4000, blank=True)

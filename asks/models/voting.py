@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from agents.append_only import append_only
+from asks.lifecycle import Meaning
+from asks.models.ask import Ask, Option
+
+
+class Vote(models.Model):
+    """One person's vote on an ask that several decide. Written once; the verdict stays one.
+
+    ``principal`` is in whose name it was cast: the voter, or who delegated to them. Nobody's name
+    counts twice.
+    """
+
+    ask = models.ForeignKey(Ask, on_delete=models.PROTECT, related_name="votes")
+    voter = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="votes"
+    )
+    principal = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="votes_in_my_name"
+    )
+    option = models.ForeignKey(Option, on_delete=models.PROTECT)
+    option_label = models.CharField(max_length=4000)
+    text = models.TextField(blank=True)
+    meaning = models.CharField(max_length=16, choices=Meaning.choices)
+    echo = models.JSONField(null=True, blank=True)
+    via = models.CharField(max_length=16, default="page")
+    cast_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [
+            models.UniqueConstraint(fields=["ask", "voter"], name="a_person_votes_once"),
+            models.UniqueConstraint(fields=["ask", "principal"], name="a_name_counts_once"),
+        ]
+        triggers = append_only("votes")
+
+    def __str__(self) -> str:
+        return f"{self.voter}: {self.option_label}"
