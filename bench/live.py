@@ -56,7 +56,7 @@ def measure(runs: int) -> list[Figure]:
 class _Ours:
     """A session's page, and events written by another process: this one."""
 
-    def __init__(self, page: Any, session: Any) -> None:  # noqa: ANN401
+    def __init__(self, page: Any, session: Any) -> None:
         self._page, self._session = page, session
 
     def sample(self) -> float:
@@ -78,7 +78,7 @@ class _Ours:
 class _Echo:
     """A bare page whose own fragments come back to it."""
 
-    def __init__(self, page: Any, fragment: Callable[[int], str]) -> None:  # noqa: ANN401
+    def __init__(self, page: Any, fragment: Callable[[int], str]) -> None:
         self._page, self._fragment, self._count = page, fragment, 0
 
     def sample(self) -> float:
@@ -89,7 +89,7 @@ class _Echo:
         return _arrival(self._page, self._count) - sent
 
 
-def _arrival(page: Any, number: int) -> float:  # noqa: ANN401
+def _arrival(page: Any, number: int) -> float:
     """When the item of this number came into the page, in ms since 1970."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
@@ -123,15 +123,16 @@ def _pages(folder: Path) -> Iterator[tuple[_Ours, _Echo]]:
         server.stop()
 
 
-def _open(page: Any, url: str) -> None:  # noqa: ANN401
+def _open(page: Any, url: str) -> None:
     with page.expect_websocket() as opened:
         page.goto(url)
-    assert opened.value
+    if not opened.value.url:
+        raise RuntimeError(f"{url} opened no socket")
     page.evaluate(WATCH)
     time.sleep(1)
 
 
-def _session(context: Any, url: str) -> Any:  # noqa: ANN401
+def _session(context: Any, url: str) -> Any:
     """A session of an owner who is signed in in this browser."""
     from django.contrib.auth.models import User
     from django.test import Client
@@ -154,7 +155,7 @@ def _session(context: Any, url: str) -> Any:  # noqa: ANN401
     return agent.sessions.get()
 
 
-def _fragment_like(session: Any) -> Callable[[int], str]:  # noqa: ANN401
+def _fragment_like(session: Any) -> Callable[[int], str]:
     """The message of an event like those we measure, under any number."""
     from agents.models import Event
     from workspace.pages import parts
