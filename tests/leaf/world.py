@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -99,7 +100,7 @@ class Orchestrator:
         self._client = Client(headers={"Authorization": f"Bearer {token}"} if token else {})
 
     def send(self, body: object, path: str = "/runs") -> HttpResponse:
-        raw = body if isinstance(body, bytes | str) else wire.compact(body)
+        raw = body if isinstance(body, bytes | str) else json.dumps(body)
         return cast("HttpResponse", self._client.post(path, raw, content_type="application/json"))
 
     def run(self, session_id: str = "run/1", **more: Any) -> dict[str, Any]:
