@@ -38,7 +38,7 @@ class Up:
         self._env = {**os.environ, "PYTHONUNBUFFERED": "1", **env}
         if "DATABASE_URL" not in env:
             self._env.pop("DATABASE_URL", None)
-        self._log = tempfile.NamedTemporaryFile(prefix="up-", suffix=".log")
+        self._log = tempfile.NamedTemporaryFile(prefix="up-", suffix=".log")  # noqa: SIM115
         self.process = self._spawn()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
