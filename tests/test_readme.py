@@ -1,0 +1,94 @@
+"""What the README names exists: commands, settings, addresses, statuses, refusals, files."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+from django.urls import Resolver404, resolve
+
+from asks.lifecycle import HTTP_STATUS, Reason
+
+PROJECT = Path(__file__).resolve().parent.parent
+README = (PROJECT / "README.md").read_text()
+SOURCES = [
+    path
+    for folder in ("agents", "asks", "workspace")
+    for path in (PROJECT / folder).rglob("*.py")
+]
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading."""
+    section = README.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def test_the_make_targets_exist() -> None:
+    named = set(re.findall(r"make ([a-z-]+)", README))
+    targets = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+    assert {"up", "test"} <= named
+    assert named <= targets
+
+
+def test_the_commands_exist() -> None:
+    named = set(re.findall(r"manage\.py ([a-z_]+)", README))
+    assert {"web", "worker", "agent", "signin_link"} <= named
+    assert named <= set(get_commands())
+
+
+def test_the_settings_are_read_and_all_are_named() -> None:
+    named = set(re.findall(r"`([A-Z_]{4,})`", " ".join(row[0] for row in rows("Settings"))))
+    read = set()
+    for path in SOURCES:
+        read |= set(re.findall(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"", path.read_text()))
+    by_others = {"DJANGO_SETTINGS_MODULE", "XDG_STATE_HOME", "PORT", "DEMO_PACE"}
+    assert named - by_others <= read
+    assert read - by_others <= named
+
+
+def test_the_refusals_are_all_there_with_their_status() -> None:
+    listed = {row[0].strip("`"): int(row[1]) for row in rows("What is refused, and how it is said")}
+    assert listed == {str(reason): HTTP_STATUS[reason] for reason in Reason}
+
+
+@pytest.mark.parametrize("address", re.findall(r"`(/[a-z/]+)`", README))
+def test_the_addresses_exist(address: str) -> None:
+    if address.startswith("/var/"):
+        return
+    try:
+        resolve(address)
+    except Resolver404:
+        pytest.fail(f"{address} is no address")
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
+def test_the_links_lead_somewhere(target: str) -> None:
+    assert (PROJECT / target).exists()
+
+
+def test_the_folders_are_there() -> None:
+    for row in rows("Where to find what"):
+        for folder in re.findall(r"`([a-z]+)/`", row[0]):
+            assert (PROJECT / folder).is_dir()
+
+
+def test_the_example_of_connecting_an_agent_is_one_that_parses() -> None:
+    """The command of the README, with --help in place of what it would do."""
+    line = re.search(r"manage\.py (agent add .*?) --owner", README)
+    assert line
+    asked = subprocess.run(
+        [sys.executable, "manage.py", "agent", "add", "--help"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for option in re.findall(r"--[a-z]+", README.split("manage.py agent add", 1)[1].split("\n")[0]):
+        if option != "--print":
+            assert option in asked.stdout
