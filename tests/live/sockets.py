@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import unquote
 
@@ -55,16 +56,18 @@ class Socket:
     async def events(self, last: int) -> list[int]:
         """The numbers of all events that come until the one numbered ``last``."""
         found: list[int] = []
-        while last not in found:
-            found += seqs(await self.message())
+        async with asyncio.timeout(PATIENCE):  # heartbeats come for ever
+            while last not in found:
+                found += seqs(await self.message())
         return found
 
     async def close_code(self) -> int:
         """Why the server closes it; what is sent before is skipped."""
-        while True:
-            output: dict[str, Any] = await self._line.receive_output(PATIENCE)
-            if output["type"] == "websocket.close":
-                return int(output["code"])
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                output: dict[str, Any] = await self._line.receive_output(PATIENCE)
+                if output["type"] == "websocket.close":
+                    return int(output["code"])
 
     async def is_silent(self) -> bool:
         return bool(await self._line.receive_nothing(A_WHILE))
