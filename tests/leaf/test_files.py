@@ -39,7 +39,7 @@ def folder(volume: Path) -> Folder:
 
 def run(orchestrator: Orchestrator, folder: Folder, **more: Any) -> dict[str, Any]:
     """Send, let it run, write what a job would write, and send again without a decision."""
-    sent = orchestrator.send(folder.envelope(**more, **{"async": True}))
+    sent = orchestrator.send(folder.envelope(**more, later=True))
     assert sent.status_code == 202, sent.content
     carry_all()
     publish_all()
@@ -69,7 +69,7 @@ def ask_status(orchestrator: Orchestrator, folder: Folder, *, gate: bool = True)
 def test_accepted_says_where_the_end_will_be(
     orchestrator: Orchestrator, folder: Folder, agent: Agent
 ) -> None:
-    sent = orchestrator.send(folder.envelope(**{"async": True}))
+    sent = orchestrator.send(folder.envelope(later=True))
 
     assert sent.status_code == 202
     assert sent.json() == {  # type: ignore[attr-defined]
@@ -199,7 +199,7 @@ def test_bad_inputs(orchestrator: Orchestrator, folder: Folder, text: str | None
 def test_bad_inputs_of_an_asynchronous_call(orchestrator: Orchestrator, folder: Folder) -> None:
     folder.write(folder.input, "{")
 
-    assert orchestrator.send(folder.envelope(**{"async": True})).status_code == 202
+    assert orchestrator.send(folder.envelope(later=True)).status_code == 202
 
     assert ask_status(orchestrator, folder) == {"status": "failed", "reason": "bad_inputs"}
 
@@ -213,7 +213,7 @@ def test_a_failure_leaves_its_reason_and_no_result(
     orchestrator = Orchestrator(key_for(agent, owner))
     folder.write(folder.input, UNGATED)
 
-    orchestrator.send(folder.envelope(**{"async": True}))
+    orchestrator.send(folder.envelope(later=True))
     carry_all()
     publish_all()
 
@@ -231,7 +231,7 @@ def test_a_failure_that_is_tried_again_leaves_no_marker(
     orchestrator = Orchestrator(key_for(agent, owner))
     folder.write(folder.input, UNGATED)
 
-    orchestrator.send(folder.envelope(**{"async": True}))
+    orchestrator.send(folder.envelope(later=True))
     carry_all()
     publish_all()
 
@@ -241,9 +241,12 @@ def test_a_failure_that_is_tried_again_leaves_no_marker(
 
 @pytest.mark.case("leaf-L08", "leaf-M01", "leaf-M07")
 def test_markers_may_be_elsewhere(orchestrator: Orchestrator, folder: Folder, volume: Path) -> None:
-    elsewhere = {"gateRef": f"{volume}/gates/g", "doneMarkerRef": f"{volume}/ends/d"}
+    elsewhere: dict[str, Any] = {
+        "gateRef": f"{volume}/gates/g",
+        "doneMarkerRef": f"{volume}/ends/d",
+    }
 
-    orchestrator.send(folder.envelope(**elsewhere, **{"async": True}))
+    orchestrator.send(folder.envelope(later=True, **elsewhere))
     assert orchestrator.ask_status(doneMarker=elsewhere["doneMarkerRef"]).json() == {  # type: ignore[attr-defined]
         "status": "queued"
     }
@@ -362,7 +365,7 @@ def test_a_marker_that_was_lost_is_written_again(
     folder.gate.unlink()
     runs = Run.objects.count()
 
-    orchestrator.send(folder.envelope(**{"async": True}))
+    orchestrator.send(folder.envelope(later=True))
 
     assert marker(folder.gate)["gateId"] == 0
     assert Run.objects.count() == runs
@@ -371,13 +374,13 @@ def test_a_marker_that_was_lost_is_written_again(
 def test_every_move_has_its_job_in_the_queue(
     orchestrator: Orchestrator, folder: Folder, agent: Agent
 ) -> None:
-    orchestrator.send(folder.envelope(**{"async": True}))
+    orchestrator.send(folder.envelope(later=True))
     jobs = ProcrastinateJob.objects.filter(task_name=publishing.PUBLISH)
     assert jobs.count() == 0
     carry_all()
     assert jobs.count() == 1
     folder.write(folder.decision, {"gateId": 0, "action": "abort"})
-    orchestrator.send(folder.envelope(decided=True, **{"async": True}))
+    orchestrator.send(folder.envelope(decided=True, later=True))
     assert jobs.count() == 2
     carry_all()
     assert jobs.count() == 3
@@ -386,7 +389,7 @@ def test_every_move_has_its_job_in_the_queue(
 def test_a_volume_that_cannot_be_written_is_no_answer(
     orchestrator: Orchestrator, folder: Folder, volume: Path
 ) -> None:
-    orchestrator.send(folder.envelope(**{"async": True}))
+    orchestrator.send(folder.envelope(later=True))
     carry_all()
     folder.result.parent.rmdir()
     folder.result.parent.write_text("in the way")

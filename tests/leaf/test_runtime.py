@@ -212,7 +212,9 @@ def test_a_limit_is_waited_for(owner: User) -> None:
 
     assert ended.outcome == Outcome.RATE_LIMITED
     assert session_of(agent).status == Status.WAITING_RESOURCE
-    assert session_of(agent).wake_at > datetime.now(UTC) + timedelta(seconds=20)
+    wake_at = session_of(agent).wake_at
+    assert wake_at is not None
+    assert wake_at > datetime.now(UTC) + timedelta(seconds=20)
 
 
 @pytest.mark.case("leaf-Q02", "leaf-W08", "leaf-W09")

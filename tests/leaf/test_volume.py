@@ -32,7 +32,7 @@ def test_reading_a_decision_file(on: Volume, volume: Path) -> None:
         (volume / "d.json").write_text(text)
         return wire.validate_decision(on.read(f"{volume}/d.json"))
 
-    assert decision('{"gateId":0,"action":"approve"}') == wire.Decision(gateId=0, action="approve")
+    assert decision('{"gateId":0,"action":"approve"}') == wire.Decision(gate_id=0, action="approve")
     for text in ('{"gateId":0,"act', "", "\0", "[" * 100_000):
         with pytest.raises(Unreadable):
             decision(text)

@@ -131,10 +131,7 @@ def test_what_is_too_large_is_refused(orchestrator: Orchestrator, agent: Agent) 
     huge = {**ENVELOPE, "padding": "x" * 300_000}
 
     assert orchestrator.send(huge).status_code == 413
-    assert orchestrator.send(
-        {**ENVELOPE, "decision": {**APPROVE, "feedback": "x" * 20_000}, "async": True}
-    )
-    assert not Verdict.objects.exists()
+    assert not Session.objects.filter(is_home=False).exists()
 
 
 def test_feedback_that_cannot_be_kept_is_refused(orchestrator: Orchestrator, agent: Agent) -> None:

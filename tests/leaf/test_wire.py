@@ -114,7 +114,8 @@ def test_items() -> None:
     assert not wire.validate_item(plain).require_approval
     assert not wire.validate_item({**plain, "require_approval": "true"}).require_approval
     assert not wire.validate_item({**plain, "require_approval": 1}).require_approval
-    for bad in (None, [], {}, {**plain, "file": 1}, {"item_id": "i", "file": "f"}):
+    off: list[object] = [None, [], {}, {**plain, "file": 1}, {"item_id": "i", "file": "f"}]
+    for bad in off:
         with pytest.raises(BadEnvelope):
             wire.validate_item(bad)
 

@@ -210,11 +210,11 @@ class Folder:
         path.write_text(value if isinstance(value, str) else wire.compact(value))
 
     def envelope(
-        self, session_id: str = "run/1", *, decided: bool = False, **more: Any
+        self, session_id: str = "run/1", *, decided: bool = False, later: bool = False, **more: Any
     ) -> dict[str, Any]:
         refs = {"inputsRef": str(self.input), "resultRef": str(self.result)}
         refs |= {"decisionRef": str(self.decision)} if decided else {}
-        return {"sessionId": session_id, **refs, **more}
+        return {"sessionId": session_id, **refs, **more} | ({"async": True} if later else {})
 
 
 assert runtime.keys()

@@ -304,6 +304,7 @@ def _word_of_rows(agent: Agent, done: str) -> dict[str, Any]:
     session = named.first() or refs.filter(data__leaf__refs__result_ref=plain).first()
     if session is None:
         return replies.unknown()
+    _publish(session)  # the marker is due: whoever reads this looks for it next
     found = log.standing(session)
     if found.gate is not None:
         return {"status": "awaiting_approval", "gateId": found.gate.number}
