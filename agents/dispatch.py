@@ -124,7 +124,8 @@ async def _carry(turn: Turn) -> None:
 async def _take_turn(turn: Turn) -> Ended:
     """Run the turn, writing what it says; whatever breaks becomes a failed turn, in words."""
     try:
-        async with Transcript(turn, write=in_database) as transcript:
+        opening = starting.started(turn, worker=worker_name())
+        async with Transcript(turn, write=in_database, opening=opening) as transcript:
             return await _listen(turn, transcript)
     except ClaimLost:
         raise

@@ -17,6 +17,15 @@ MAX_HOPS = 4
 MAX_FAILED_DELIVERIES = 3
 
 
+#: What waits is leased, and what a lost claim of the same run had been given stays with it.
+_LEASE = """
+UPDATE agents_inboxitem SET state = 'leased', leased_by_id = %(run)s
+WHERE session_id = %(session)s
+  AND (state = 'queued' OR state = 'leased' AND leased_by_id = %(run)s)
+RETURNING *
+"""
+
+
 @dataclass(frozen=True)
 class Owed:
     item_id: int
@@ -47,11 +56,11 @@ def owe(
 
 def lease_to(run: Run) -> list[Owed]:
     """Give a claimed run all that is owed: what waits, and what its lost claim had been given."""
-    InboxItem.objects.filter(session_id=run.session_id, state=InboxState.QUEUED).update(
-        state=InboxState.LEASED, leased_by=run
-    )
-    items = _leased(run).order_by("pk")
-    return [Owed(item.pk, Given(item.kind, item.author, item.body, item.data)) for item in items]
+    items = InboxItem.objects.raw(_LEASE, {"run": run.pk, "session": run.session_id})
+    return [
+        Owed(item.pk, Given(item.kind, item.author, item.body, item.data))
+        for item in sorted(items, key=lambda item: item.pk)
+    ]
 
 
 def carried(run: Run) -> None:

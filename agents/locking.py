@@ -16,7 +16,7 @@ from typing import Protocol, cast
 from django.db.models import QuerySet
 
 from agents.clock import ClockNow
-from agents.models import Agent, Session
+from agents.models import Agent, Run, Session
 
 
 def lock_session(session_id: int) -> Session:
@@ -52,6 +52,20 @@ def lock_agent(agent_id: int) -> Agent:
     Rows that refer to the agent can still be written meanwhile, so this waits for no session.
     """
     return Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
+
+
+def lock_session_of(run_id: int) -> Run | None:
+    """A run with its session, both locked, and its agent, in one statement; None if there is none.
+
+    The session is locked first, then the run: both are read again when the lock had to be waited
+    for, and the moment with them. The agent is not: who needs its latest state asks ``lock_session``.
+    A run never changes its session.
+    """
+    rows = Run.objects.select_related("session__agent").annotate(read_at=ClockNow())
+    run = rows.select_for_update(of=("session", "self")).filter(pk=run_id).first()
+    if run is not None:
+        run.session.locked_at = cast(_Read, run).read_at
+    return run
 
 
 class _Read(Protocol):

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from agents import events, inbox, moves, queueing, tasks, waking
 from agents.lifecycle import RunStatus
-from agents.locking import lock_one, lock_session
+from agents.locking import lock_session, lock_session_of
 from agents.models import Run, Session
 from agents.runtime import AgentFacts, Fence, Turn
 from agents.words import storable
@@ -35,6 +35,11 @@ HISTORY_KINDS = (
     "expired",
     "superseded",
 )
+_RECENTLY = """
+SELECT actor, kind, left(text, 200) FROM agents_event
+WHERE session_id = %s AND run_id IS DISTINCT FROM %s AND kind = ANY(%s)
+ORDER BY seq DESC LIMIT %s
+"""
 
 
 class ClaimLost(Exception):
@@ -51,10 +56,10 @@ def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
 
     ``again`` asks once more after the answer was lost: what this worker has got then is its own.
     """
-    session = lock_one(Session.objects.filter(runs=run_id))
-    if session is None:
+    run = lock_session_of(run_id)
+    if run is None:
         return None
-    run, now = Run.objects.get(pk=run_id), session.locked_at
+    session, now = run.session, run.session.locked_at
     if again and run.status == RunStatus.RUNNING and run.worker == worker[:WORKER_NAME]:
         return _turn(session, run, inbox.lease_to(run))
     if not _claimable(session, run, now):
@@ -70,7 +75,6 @@ def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
     )
     given = inbox.lease_to(run)
     waking.satisfied(session)
-    _say_started(session, run)
     moves.restate(session, run)
     return _turn(session, run, given)
 
@@ -81,19 +85,13 @@ def _claimable(session: Session, run: Run, now: datetime) -> bool:
     return run.status == RunStatus.RUNNING and run.lease_until is not None and run.lease_until < now
 
 
-def _say_started(session: Session, run: Run) -> None:
-    events.record(
-        session,
-        "started",
-        actor="system",
-        run=run,
-        data={
-            "cause": run.cause,
-            "epoch": run.epoch,
-            "worker": run.worker,
-            "again": run.epoch > 1,
-        },
-    )
+def started(turn: Turn, *, worker: str) -> events.NewEvent:
+    """What a worker writes as it begins a turn it has claimed.
+
+    Not part of the claim, so that the turn's command does not wait for it.
+    """
+    facts = {"cause": turn.cause, "epoch": turn.epoch, "worker": worker, "again": turn.epoch > 1}
+    return events.NewEvent("started", "system", data=facts, once_key=f"started:{turn.epoch}")
 
 
 def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
@@ -123,12 +121,10 @@ def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
 
 
 def _history(session: Session, *, before_run: Run) -> tuple[str, ...]:
-    recent = (
-        session.events.filter(kind__in=HISTORY_KINDS)
-        .exclude(run=before_run)
-        .order_by("-seq")[:HISTORY]
-    )
-    return tuple(f"{event.actor} [{event.kind}]: {event.text[:200]}" for event in reversed(recent))
+    with connection.cursor() as cursor:
+        cursor.execute(_RECENTLY, [session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY])
+        recent = cursor.fetchall()
+    return tuple(f"{actor} [{kind}]: {words}" for actor, kind, words in reversed(recent))
 
 
 def renew(fence: Fence, *, process: dict[str, object] | None = None) -> bool:
@@ -142,6 +138,13 @@ def renew(fence: Fence, *, process: dict[str, object] | None = None) -> bool:
 def held(fence: Fence) -> QuerySet[Run]:
     """The run while the claim holds, nothing once it is lost."""
     return Run.objects.filter(pk=fence.run_id, epoch=fence.epoch, status=RunStatus.RUNNING)
+
+
+def _locked(fence: Fence) -> Run | None:
+    """The same with its session locked."""
+    run = lock_session_of(fence.run_id)
+    holds = run is not None and (run.epoch, run.status) == (fence.epoch, RunStatus.RUNNING)
+    return run if holds else None
 
 
 @transaction.atomic
@@ -170,11 +173,10 @@ def append(fence: Fence, new: Sequence[events.NewEvent]) -> bool:
 
     Doing it again writes nothing twice, as long as each event has a ``once_key``.
     """
-    session = lock_session(fence.session_id)
-    run = held(fence).first()
+    run = _locked(fence)
     if run is None:
         return False
-    events.record_all(session, new, run=run)
+    events.record_all(run.session, new, run=run)
     used = next((event.data for event in reversed(new) if event.kind == "usage"), None)
     if used is not None:
         Run.objects.filter(pk=run.pk).update(usage=storable(used))

@@ -22,6 +22,8 @@ from agents.starting import ClaimLost
 EVERY = 0.1
 ENOUGH = 16_000
 MANY = 50
+#: Seconds that the opening waits for the first words, while the turn gets under way.
+OPENING = 0.02
 #: Seconds that the last words of a cancelled turn get.
 LAST_WORDS = 1.0
 
@@ -35,11 +37,11 @@ class Transcript:
     because the turn is cancelled, what is not written yet is given a second, then dropped.
     """
 
-    def __init__(self, turn: Turn, *, write: Writer) -> None:
+    def __init__(self, turn: Turn, *, write: Writer, opening: NewEvent | None = None) -> None:
         self._turn = turn
         self._write = write
         self._actor = f"agent:{turn.agent.slug}"
-        self._waiting: list[NewEvent] = []
+        self._waiting = [opening] if opening else []
         self._words: list[str] = []
         self._size = 0
         self._count = 0
@@ -86,13 +88,16 @@ class Transcript:
 
     async def _keep_writing(self) -> None:
         try:
+            if self._waiting:
+                await self._pause(OPENING)
+                await self._write_what_waits()
             while True:
                 await self._news.wait()
                 self._news.clear()
                 await self._write_what_waits()
                 if self._closing and not self._news.is_set():
                     return
-                await self._pause()
+                await self._pause(EVERY)
         finally:
             self._room.set()
 
@@ -103,9 +108,10 @@ class Transcript:
             raise ClaimLost
         self._room.set()
 
-    async def _pause(self) -> None:
+    async def _pause(self, seconds: float) -> None:
+        """Wait, unless there is cause to hurry."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), EVERY)
+            await asyncio.wait_for(self._hurry.wait(), seconds)
         if not self._closing:
             self._hurry.clear()
 

@@ -12,15 +12,18 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.psycopg_connector import PsycopgConnector
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
 
 from agents import sweeping, tasks, ticking
 from agents.database import LOST, answers, once_in_database, pool_in_use, until_it_answers
 from agents.dispatch import Carrier, worker_name
-from asks import expiry
+from asks import anchoring, expiry, signed_channel
 from workspace.notify.courier import Courier
 
 log = logging.getLogger(__name__)
@@ -48,6 +51,8 @@ DUTIES = (
     Duty(1.0, ticking.tick),
     Duty(1.0, expiry.expire_due),
     Duty(5.0, sweeping.sweep),
+    Duty(5.0, signed_channel.scan_for_worker),
+    Duty(10.0, anchoring.anchor_if_due),
     Duty(3600.0, sweeping.prune),
 )
 
@@ -80,7 +85,7 @@ async def _keep_fetching(carrier: Carrier, concurrency: int, say: Callable[[str]
             await _fetch(carrier, concurrency, say)
             log.warning("The connection to the queue was lost; connecting again.")
         except Exception as error:  # noqa: BLE001 -- whatever it is, the next attempt may do better
-            why = " ".join(str(error).split()) or type(error).__name__
+            why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
             log.warning("The queue cannot be used (%s); trying again.", why)
         if asyncio.get_running_loop().time() - began > LONGEST_PAUSE:
             pause = FIRST_PAUSE
@@ -97,7 +102,13 @@ async def _until_reached() -> None:
 async def _fetch(carrier: Carrier, concurrency: int, say: Callable[[str], None]) -> None:
     """Fetch and run jobs until the connection is lost: it then returns, or raises."""
     connector = PsycopgConnector(
-        kwargs=connector_params(), min_size=1, max_size=4, timeout=3.0, reconnect_timeout=3.0
+        kwargs=connector_params(),
+        configure=_by_statement,
+        pool_factory=_pool,
+        min_size=1,
+        max_size=4,
+        timeout=3.0,
+        reconnect_timeout=3.0,
     )
     with app.replace_connector(connector):
         async with app.open_async():
@@ -113,6 +124,20 @@ async def _fetch(carrier: Carrier, concurrency: int, say: Callable[[str], None])
                 # Jobs touch no connection of Django's themselves.
                 task_middleware=[],
             )
+
+
+async def _by_statement(connection: AsyncConnection) -> None:
+    """Each of the queue's statements stands alone, and none waits for the disk.
+
+    What a job's row says may be lost: the run's row is the truth, and lost jobs are made again.
+    """
+    await connection.set_autocommit(True)
+    await connection.execute("SET synchronous_commit TO off")
+
+
+def _pool(**options: Any) -> AsyncConnectionPool:
+    """A pool that does not ask each connection first whether it lives: a dead one is a restart."""
+    return AsyncConnectionPool(**{**options, "check": None})
 
 
 async def _do_regularly(duty: Duty) -> None:

@@ -17,7 +17,7 @@ from tests.dispatch.world import Worker
 @pytest.fixture
 def database(
     pytestconfig: pytest.Config,
-    django_db_setup: None,  # noqa: ARG001
+    django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
     """A migrated, empty database of this test alone, which the processes it starts use too."""
@@ -30,12 +30,12 @@ def database(
 
 
 @pytest.fixture
-def owner(database: None) -> User:  # noqa: ARG001
+def owner(database: None) -> User:
     return User.objects.create_user("olga")
 
 
 @pytest.fixture
-def start_worker(tmp_path: Path, database: None) -> Iterator[Callable[..., Worker]]:  # noqa: ARG001
+def start_worker(tmp_path: Path, database: None) -> Iterator[Callable[..., Worker]]:
     """Starts a worker that is ready; whatever is left of all of them in the end is killed."""
     numbers = itertools.count(1)
     workers: list[Worker] = []

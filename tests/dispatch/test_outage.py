@@ -40,7 +40,7 @@ SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 @pytest.fixture
 def database(
     pytestconfig: pytest.Config,
-    django_db_setup: None,  # noqa: ARG001
+    django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[LocalPostgres]:
     """A PostgreSQL of this test alone, so that it can be killed."""

@@ -50,7 +50,7 @@ class UndoneError(Exception):
     """Ends a transaction, on purpose."""
 
 
-def test_a_job_is_undone_with_its_transaction_inside_a_worker_too(database: None) -> None:  # noqa: ARG001
+def test_a_job_is_undone_with_its_transaction_inside_a_worker_too(database: None) -> None:
     """There the library's connector is another one: a bare defer would leave a job behind."""
 
     @transaction.atomic
@@ -109,7 +109,7 @@ def test_a_job_that_waits_for_its_time_is_found(owner: User, start_worker: Start
     assert working.POLL_EVERY <= 1
 
 
-def test_only_the_dead_ones_jobs_are_put_back(database: None) -> None:  # noqa: ARG001
+def test_only_the_dead_ones_jobs_are_put_back(database: None) -> None:
     dead, living = silent_worker(60), silent_worker(1)
     for number, worker in enumerate((dead, living, None), start=1):
         tasks.enqueue(number)
@@ -127,7 +127,7 @@ def test_only_the_dead_ones_jobs_are_put_back(database: None) -> None:  # noqa: 
     assert sweeping.sweep() == 0
 
 
-def test_one_sweeps_at_a_time(database: None) -> None:  # noqa: ARG001
+def test_one_sweeps_at_a_time(database: None) -> None:
     """A second one neither waits nor works from an old list."""
     tasks.enqueue(1)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")
@@ -148,7 +148,7 @@ def in_a_thread(work: Callable[[], int]) -> Callable[[], int]:
     return run
 
 
-def test_a_job_that_a_worker_is_finishing_is_left_alone(database: None) -> None:  # noqa: ARG001
+def test_a_job_that_a_worker_is_finishing_is_left_alone(database: None) -> None:
     """Its row is locked: the sweep passes it by rather than wait or put it back."""
     tasks.enqueue(1)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")
@@ -158,7 +158,7 @@ def test_a_job_that_a_worker_is_finishing_is_left_alone(database: None) -> None:
     assert jobs(status="succeeded") == [1]
 
 
-def test_finished_jobs_are_kept_for_some_days(database: None) -> None:  # noqa: ARG001
+def test_finished_jobs_are_kept_for_some_days(database: None) -> None:
     for number in (1, 2, 3):
         tasks.enqueue(number)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")

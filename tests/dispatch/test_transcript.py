@@ -123,6 +123,20 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Se
     assert Run.objects.get(pk=turn.run_id).usage == {"tokens": 7}
 
 
+def test_a_turn_opens_with_what_it_is_told_to(turn: Turn, session: Session) -> None:
+    """Once per claim, before any word, and also when the turn says nothing at all."""
+
+    async def take(turn: Turn, *words: str) -> None:
+        opening = starting.started(turn, worker="here")
+        async with Transcript(turn, write=in_database, opening=opening) as written:
+            for word in words:
+                await written.add(Said(word))
+
+    asyncio.run(take(turn, "a", "b"))
+    asyncio.run(take(turn))
+    assert kinds(session)[-2:] == ["started", "output"]
+
+
 def test_words_that_repeat_are_written_each_time(turn: Turn, session: Session) -> None:
     tell(turn, Said("tick"), Step("1", "x"), Said("tick"), Step("2", "x"), Said("tick"))
     assert said(session) == "tickticktick"

@@ -137,7 +137,7 @@ def test_an_agent_of_an_unknown_runtime_fails_in_words(
     assert Event.objects.filter(session=session, kind="error").count() == 1
 
 
-def test_a_sign_of_life(owner: User, start_worker: StartWorker) -> None:  # noqa: ARG001
+def test_a_sign_of_life(owner: User, start_worker: StartWorker) -> None:
     assert not health.worker_alive()
     worker = start_worker()
     eventually(health.worker_alive, "the worker shows a sign of life")

@@ -31,7 +31,7 @@ class Worker(ManagedProcess):
 
     def start(self) -> None:
         super().start()
-        eventually(lambda: "ready" in self.said() or not self.is_running(), "the worker is ready")
+        eventually(lambda: "ready: up to" in self.said() or not self.is_running(), "the worker is ready")
         if not self.is_running():
             raise RuntimeError(f"the worker did not start:\n{self.said()}")
 

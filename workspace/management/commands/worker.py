@@ -9,6 +9,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from workspace.working import work
 
 
+def in_one_line(record: logging.LogRecord) -> bool:
+    """What the queue says about a lost connection takes no pages."""
+    if record.name.startswith("procrastinate"):
+        record.msg, record.args = " ".join(record.getMessage().split()), ()
+        record.exc_info = None
+    return True
+
+
 class Command(BaseCommand):
     """Work in the foreground until SIGTERM or Ctrl-C."""
 
@@ -21,9 +29,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["concurrency"] < 1:
             raise CommandError("--concurrency must be at least 1.")
-        # What these say about a lost connection, we say in one line.
         for name in ("procrastinate", "psycopg.pool"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+            logging.getLogger(name).setLevel(logging.ERROR)
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(in_one_line)
         asyncio.run(work(options["concurrency"], self._say))
 
     def _say(self, line: str) -> None:
