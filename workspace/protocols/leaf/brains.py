@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ def model_named(name: str) -> Model:
 
     if name in _known:
         return _known[name]()
+    if name.startswith(f"{SCRIPTED}:"):
+        return scripted(_seconds(name.partition(":")[2]))
     try:
         return infer_model(name)
     except (UserError, ImportError, ValueError) as error:
@@ -42,11 +45,25 @@ def chosen(own: str, others: dict[str, str], asked: str) -> str:
     return others.get(asked, own)
 
 
-def scripted() -> Model:
-    """Asks where a gate is wanted, asks again after a rejection, and flags ``eval(``."""
+def scripted(seconds: float = 0) -> Model:
+    """Asks where a gate is wanted, asks again after a rejection, and flags ``eval(``.
+
+    ``scripted:2.5`` thinks for so many seconds first.
+    """
     from pydantic_ai.models.function import FunctionModel
 
-    return FunctionModel(_play, model_name=SCRIPTED)
+    async def think(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        await asyncio.sleep(seconds)
+        return _play(messages, info)
+
+    return FunctionModel(think, model_name=SCRIPTED)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return min(max(float(text), 0), 3600)
+    except ValueError as error:
+        raise NoSuchModel(f"“{text}” is no number of seconds to think for.") from error
 
 
 know(SCRIPTED, scripted)

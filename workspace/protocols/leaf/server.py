@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
+from agents.database import LOST
 from agents.models import Agent, Session
 from workspace import keys
 from workspace.keys import KeyRefused
@@ -66,17 +67,26 @@ def _door(method: str, view: Callable[[HttpRequest], HttpResponse]) -> Callable[
             return _refused(Refuse(405, "method", f"This takes {method}.", {"Allow": method}))
         try:
             return view(request)
-        except Refuse as refuse:
-            return _refused(refuse)
-        except KeyRefused as no:
-            word = "unauthorized" if no.status == 401 else "forbidden"
-            return _refused(Refuse(no.status, word, no.detail, no.headers))
-        except BadEnvelope as no:
-            return _refused(Refuse(400, "envelope_invalid", str(no)))
-        except Conflict as no:
-            return _refused(Refuse(409, no.reason, no.detail))
+        except (Refuse, KeyRefused, BadEnvelope, Conflict, *LOST) as error:
+            return _refused(_as_refuse(error))
 
     return door
+
+
+def _as_refuse(error: Exception) -> Refuse:
+    """Whatever stands against a request, as its answer."""
+    match error:
+        case Refuse():
+            return error
+        case KeyRefused():
+            word = "unauthorized" if error.status == 401 else "forbidden"
+            return Refuse(error.status, word, error.detail, error.headers)
+        case BadEnvelope():
+            return Refuse(400, "envelope_invalid", str(error))
+        case Conflict():
+            return Refuse(409, error.reason, error.detail)
+    detail = "The database is away. Send the same again: nothing is lost or done twice."
+    return Refuse(503, "unavailable", detail, {"Retry-After": "2"})
 
 
 def _refused(refuse: Refuse) -> HttpResponse:
