@@ -6,7 +6,16 @@ from django.contrib import admin
 from django.urls import include, path
 
 from workspace import entry, health
-from workspace.pages import account, agents, asks, decisions, needs_you, receipts, sessions
+from workspace.pages import (
+    account,
+    agents,
+    asks,
+    decisions,
+    given_up,
+    needs_you,
+    receipts,
+    sessions,
+)
 
 urlpatterns = [
     path("", needs_you.needs_you, name="needs_you"),
@@ -28,6 +37,8 @@ urlpatterns = [
     path("sessions/<int:session_id>/start", sessions.session_start, name="session_start"),
     path("sessions/<int:session_id>/stop", sessions.session_stop, name="session_stop"),
     path("sessions/<int:session_id>/resume", sessions.session_resume, name="session_resume"),
+    path("given-up/", given_up.given_up, name="given_up"),
+    path("given-up/<int:session_id>/retry", given_up.retry, name="retry"),
     path("decisions/", decisions.decisions, name="decisions"),
     path("decisions/<int:ask_id>/receipt/", receipts.receipt, name="receipt"),
     path("login", account.SignIn.as_view(), name="login"),

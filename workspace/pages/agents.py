@@ -16,6 +16,7 @@ from agents.models import Agent, Session
 from asks import access, queue
 from asks.lifecycle import AskStatus
 from workspace.pages.agent_form import AgentForm
+from workspace.pages.given_up import given_up_of
 from workspace.pages.requests import OwnerRequest, page_of, show
 from workspace.pages.wording import wake_in_words
 
@@ -23,7 +24,8 @@ from workspace.pages.wording import wake_in_words
 @require_safe
 def agents(request: OwnerRequest) -> HttpResponse:
     """GET /agents/: mine, each with its status and why."""
-    return show(request, "agents", "agents", page=page_of(_with_home(request), request))
+    dead = given_up_of(request.user).count()
+    return show(request, "agents", "agents", page=page_of(_with_home(request), request), dead=dead)
 
 
 @require_safe

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import QuerySet
+from django.db.models import F, Prefetch, QuerySet
 
 from asks.lifecycle import AskKind, Style
 from asks.models import Ask, Gate
@@ -22,6 +22,8 @@ TITLE_LENGTH = 160
 """Characters. A longer question is set as prose instead of as a title."""
 SHOWN_OPTIONS = 12
 """Options beyond these stand behind a disclosure, all reachable."""
+SHOWN_GATES = 20
+"""Earlier gates of the session beyond these are in its thread."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,17 @@ class ActionFacts:
 
 
 @dataclass(frozen=True)
+class EarlierGate:
+    """A gate of the same session that was decided before this one was raised."""
+
+    number: int
+    prompt: str
+    answer: str
+    by: str
+    text: str
+
+
+@dataclass(frozen=True)
 class AskFacts:
     """All that the card of an open ask shows."""
 
@@ -86,6 +99,7 @@ class AskFacts:
     money_critical: bool
     action: ActionFacts | None
     added: tuple[tuple[str, str], ...]
+    earlier: tuple[EarlierGate, ...] = ()
     imported: bool = False
 
     @property
@@ -104,13 +118,27 @@ class AskFacts:
     def is_approval(self) -> bool:
         return self.kind == AskKind.APPROVAL
 
+    @property
+    def takes_words(self) -> bool:
+        """Whether words may go with the chosen option, such as why it is rejected."""
+        return self.is_approval and bool(self.options) and not self.free_text
+
     def option(self, key: str) -> OptionFacts | None:
         return next((option for option in self.options if option.key == key), None)
 
 
 def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
-    """Adds the ask that each one replaced, whose action is shown struck out. No extra query."""
-    return asks.select_related("supersedes__gate", "agent", "session", "run", "gate")
+    """Adds what a card shows of before: one query more for any number of asks.
+
+    The ask that each one replaced, whose action is shown struck out, and its session's last gates.
+    """
+    decided = Gate.objects.filter(
+        ask__verdict__isnull=False, number__gte=F("session__gate_count") - SHOWN_GATES
+    )
+    gates = decided.select_related("ask__verdict__decided_by").order_by("number")
+    return asks.select_related(
+        "supersedes__gate", "agent", "session", "run", "gate"
+    ).prefetch_related(Prefetch("session__gates", gates, to_attr="decided_gates"))
 
 
 def facts_of(ask: Ask) -> AskFacts:
@@ -134,8 +162,9 @@ def facts_of(ask: Ask) -> AskFacts:
         ),
         free_text=ask.free_text,
         money_critical=ask.money_critical,
-        action=_action(gate, _gate_before(ask)) if gate else None,
+        action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
         added=tuple((name, _words(value)) for name, value in ask.context.items()),
+        earlier=_earlier(ask, gate) if gate else (),
         imported=ask.imported,
     )
 
@@ -159,9 +188,25 @@ def _is_long(prompt: str) -> bool:
     return len(prompt.split("\n\n", 1)[0]) > TITLE_LENGTH
 
 
-def _action(gate: Gate, before: Gate | None) -> ActionFacts:
+def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
+    decided: list[Gate] = getattr(ask.session, "decided_gates", [])
+    return tuple(
+        EarlierGate(
+            one.number,
+            one.ask.prompt.partition("\n")[0],
+            one.ask.verdict.option_label,
+            one.ask.verdict.decided_by.get_username(),
+            one.ask.verdict.text,
+        )
+        for one in decided
+        if one.number < gate.number
+    )
+
+
+def _action(gate: Gate, before: Gate | None, *, said: str) -> ActionFacts:
+    """The action as its card shows it: a value that is the question itself is not said twice."""
     now, was = _named(gate.params), _named(before.params) if before else None
-    rows = tuple(_rows(now, now if was is None else was))
+    rows = tuple(row for row in _rows(now, now if was is None else was) if row.value != said)
     return ActionFacts(
         operation=gate.operation,
         rows=rows,

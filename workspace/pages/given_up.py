@@ -1,0 +1,44 @@
+"""What failed so often that it was given up: why, and a button to try it again."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from agents import steering
+from agents.lifecycle import RunStatus, SessionState
+from agents.models import Run, Session
+from asks import access
+from workspace.pages.requests import OwnerRequest, page_of, show
+
+
+def given_up_of(person: AbstractBaseUser) -> QuerySet[Session]:
+    """A person's sessions that were paused because their last run failed, newest first."""
+    newest = Run.objects.filter(session=OuterRef("pk")).order_by("-number")
+    paused = access.sessions_of(person).filter(state=SessionState.PAUSED)
+    told = paused.annotate(
+        last_status=Subquery(newest.values("status")[:1]),
+        last_error=Subquery(newest.values("error")[:1]),
+        last_number=Subquery(newest.values("number")[:1]),
+    )
+    failed = told.filter(last_status=RunStatus.FAILED)
+    return failed.select_related("agent").order_by("-moved_at", "-pk")
+
+
+@require_safe
+def given_up(request: OwnerRequest) -> HttpResponse:
+    """GET /given-up/: every session that was given up."""
+    return show(request, "given_up", "agents", page=page_of(given_up_of(request.user), request))
+
+
+@require_POST
+def retry(request: OwnerRequest, session_id: int) -> HttpResponse:
+    """POST /given-up/<id>/retry: the session goes on with what it was owed."""
+    found = get_object_or_404(given_up_of(request.user), pk=session_id)
+    steering.resume_session(session_id=found.pk, by=request.user)
+    messages.success(request, f"{found.agent.slug} tries it again.")
+    return redirect("given_up")
