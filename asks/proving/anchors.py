@@ -24,14 +24,18 @@ class Anchors:
     heads: Heads = field(default_factory=dict)
 
 
-def check(*, expect: str = "") -> Anchors:
-    """Every anchor, checked. ``expect`` is a hash that must be among them. Raises BrokenLedger."""
+def check(*, noted: dict[int, str], expect: str = "") -> Anchors:
+    """Every anchor, checked. Raises BrokenLedger.
+
+    ``noted`` are those this machine wrote down, read before the database; ``expect`` is a hash that
+    must be among them.
+    """
     found, hashes = Anchors(), {}
     trusted = ledger_key.trusted_keys()
     for anchor in Anchor.objects.order_by("number").iterator():
         _take(found, anchor, trusted)
         hashes[anchor.number] = anchor.hash
-    for number, digest in sorted(anchoring.noted().items()):
+    for number, digest in sorted(noted.items()):
         if hashes.get(number) != digest:
             raise _broken(number, f"this machine signed it as {digest}, and that is gone")
     if expect and expect not in hashes.values():

@@ -27,6 +27,10 @@ _UNRECORDED: dict[str, LiteralString] = {
 SELECT v.id FROM asks_verdict v WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'verdict' AND r.subject = 'verdict:' || v.id)
 ORDER BY v.id LIMIT 1""",
+    "vote": """
+SELECT w.id FROM asks_vote w WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'vote' AND r.subject = 'vote:' || w.id)
+ORDER BY w.id LIMIT 1""",
     "refusal": """
 SELECT f.id FROM asks_refusal f WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'refusal' AND r.subject = 'refusal:' || f.id)

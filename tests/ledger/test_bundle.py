@@ -92,7 +92,7 @@ def test_a_cut_file_is_no_bundle(exported: Path) -> None:
     assert "no bundle" in check(exported, key()).stderr
 
 
-@pytest.mark.parametrize("change", ["drop last", "swap", "repeat", "rewrite"])
+@pytest.mark.parametrize("change", ["drop last", "swap", "repeat", "rewrite", "rewrite last"])
 def test_whoever_may_sign_the_bundle_still_cannot_change_what_was_anchored(
     exported: Path, change: str
 ) -> None:
@@ -105,6 +105,8 @@ def test_whoever_may_sign_the_bundle_still_cannot_change_what_was_anchored(
         lines = [lines[1], lines[0], *lines[2:]]
     elif change == "repeat":
         lines = [lines[0], *lines]
+    elif change == "rewrite last":
+        lines[-1] = lines[-1].replace(b"refund", b"reward")
     else:
         lines[0] = lines[0].replace(b"refund", b"reward")
     content["records.jsonl"] = b"".join(lines)

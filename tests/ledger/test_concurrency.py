@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +94,26 @@ def _keep_answering(owner: User, done: threading.Event) -> None:
             decide(ask, owner)
         anchoring.anchor()
     connection.close()
+
+
+def test_an_anchor_that_is_made_while_anchors_are_read_is_not_missed(state: Path) -> None:
+    """It is noted in the state folder already, and not in what the proof sees of the database."""
+    owner = person()
+    (ask,) = ask_of(home(agent_of(owner)), owner)
+    decide(ask, owner)
+    made: list[Anchor | None] = []
+
+    def anchor_meanwhile(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        if 'FROM "asks_anchor"' in sql and not made:
+            made.extend(at_once(anchoring.anchor))
+        return result
+
+    with connection.execute_wrapper(anchor_meanwhile):
+        assert proving.verify().anchors == 0
+    assert anchoring.noted() == {anchor.number: anchor.hash for anchor in made if anchor}
+    assert (state / anchoring.LOG).exists()
+    assert proving.verify().anchors == 1
 
 
 def test_workers_that_anchor_at_once_make_one_anchor() -> None:

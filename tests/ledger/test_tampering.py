@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from agents.models import Session
 from asks import answering, expiry, proving, withdrawing
+from asks.ledger import Entry, Head, record_after
 from asks.models import Ask, Gate, LedgerRecord, Option, Refusal, Verdict
 from tests.ledger.tampering import execute, found_broken, other, overwrite, undone, where
 from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
@@ -164,8 +166,6 @@ def test_swapped_chains_are_found(session: Session) -> None:
 
 def test_an_inserted_record_is_found(session: Session) -> None:
     """Well hashed and well linked, it tells of a verdict that is not there."""
-    from asks.ledger import Entry, Head, record_after
-
     last = LedgerRecord.objects.filter(chain=f"session:{session.pk}").order_by("-seq")[0]
     forged = record_after(
         Head(last.chain, last.seq, last.hash),
@@ -176,6 +176,33 @@ def test_an_inserted_record_is_found(session: Session) -> None:
     with found_broken() as found:
         proving.verify()
     assert found.value.where == where(forged)
+
+
+def test_a_record_that_was_written_anew_in_the_middle_breaks_the_link_after_it(
+    session: Session,
+) -> None:
+    """It is well hashed and agrees with its rows: only the record after it remembers another."""
+    old = LedgerRecord.objects.get(chain=f"session:{session.pk}", seq=2)
+    _replace(old, Head(old.chain, 1, json.loads(old.body)["prev"]))
+    with found_broken() as found:
+        proving.verify()
+    assert found.value.where == f"{old.chain} 3"
+
+
+def test_a_number_that_is_left_out_is_found_though_the_hashes_agree(session: Session) -> None:
+    last = LedgerRecord.objects.filter(chain=f"session:{session.pk}").order_by("-seq")[0]
+    _replace(last, Head(last.chain, last.seq, json.loads(last.body)["prev"]))
+    with found_broken() as found:
+        proving.verify()
+    assert found.value.where == f"{last.chain} {last.seq + 1}"
+
+
+def _replace(old: LedgerRecord, head: Head) -> None:
+    """Another record in the place of an old one, after this head, with one thing told otherwise."""
+    facts = json.loads(old.body)["facts"] | {"device": "phone"}
+    new = record_after(head, Entry(old.kind, old.subject, old.actor, facts), old.at)
+    execute(LedgerRecord, "DELETE FROM {table} WHERE hash = %s", old.pk)
+    new.save(force_insert=True)
 
 
 def test_a_verdict_written_past_the_ledger_is_found(owner: User) -> None:
