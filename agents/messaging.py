@@ -45,6 +45,7 @@ def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | N
     inbox.owe(session, InboxKind.MESSAGE, author=author, body=text)
     events.record(session, "message", actor=author, text=text)
     moves.release_waiting_run(session)
+    queueing.for_whom(session, by.pk)
     waking.wake(session, Cause.HUMAN)
     return queueing.proceed(session)
 

@@ -22,9 +22,7 @@ def proceed(session: Session) -> Run | None:
 
 
 def may_work(session: Session) -> bool:
-    return (
-        session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
-    )
+    return session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
 
 
 def take_back(session: Session, run: Run) -> None:
@@ -34,6 +32,13 @@ def take_back(session: Session, run: Run) -> None:
     waking.wake(session, Cause(run.cause))
 
 
+def for_whom(session: Session, person_id: int | None) -> None:
+    """Remember for whom a locked session works from now on: who started it, or wrote to it last."""
+    if session.requested_by_id != person_id:
+        session.requested_by_id = person_id
+        session.save(update_fields=["requested_by"])
+
+
 def _queue_if_due(session: Session) -> Run | None:
     if session.wake_at is None or session.wake_at > session.locked_at or not may_work(session):
         return None
@@ -41,8 +46,14 @@ def _queue_if_due(session: Session) -> Run | None:
         waking.defer(session, until)
         return None
     session.run_count += 1
+    cause = waking.consume(session)
+    if cause == Cause.SCHEDULE:
+        for_whom(session, None)
     run = Run.objects.create(
-        session=session, number=session.run_count, cause=waking.consume(session)
+        session=session,
+        number=session.run_count,
+        cause=cause,
+        requested_by_id=session.requested_by_id,
     )
     tasks.enqueue(run.pk)
     return run

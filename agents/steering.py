@@ -29,6 +29,7 @@ def start(*, session_id: int, by: AbstractBaseUser) -> Run | None:
     live = moves.live_run(session)
     if live is None:
         _say(session, by, "Started.")
+        queueing.for_whom(session, by.pk)
         waking.wake(session, Cause.HUMAN)
     return queueing.proceed(session) or live
 

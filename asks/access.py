@@ -1,12 +1,37 @@
-"""Who may see and who may answer an ask."""
+"""Who may see and who may answer an ask. Every door asks here, and nowhere else.
+
+An ask is answered by the owners of its agent, or by the members of the group that its terms name; or
+by somebody they have delegated it to, in their name. Whom the run was started for is barred where
+four eyes are wanted, and so is everybody who would answer in that person's name.
+"""
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import QuerySet
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser, User
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from agents.models import Agent, Session
-from asks.models import Ask
+from asks.lifecycle import AskStatus
+from asks.models import Ask, Delegation, Vote
+
+YOU_STARTED_IT = "This run was started for you, so somebody else must answer (four eyes)."
+THEY_STARTED_IT = "This run was started for whom you would answer for (four eyes)."
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a person is to an ask: whether they see it, and in whose names they may answer.
+
+    ``names`` are ids of people, the person's own first. ``bar`` says why there are none where there
+    otherwise would be.
+    """
+
+    sees: bool = False
+    names: tuple[int, ...] = ()
+    bar: str = ""
 
 
 def agents_of(person: AbstractBaseUser) -> QuerySet[Agent]:
@@ -19,15 +44,98 @@ def sessions_of(person: AbstractBaseUser) -> QuerySet[Session]:
 
 
 def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """The asks a person may see: those of the agents they own."""
-    return Ask.objects.filter(agent__in=agents_of(person))
+    """The asks a person may see: their agents', their groups', and those delegated to them.
+
+    What is confidential is seen only by those who answer it.
+    """
+    open_to_owners = Q(answered_by=None) | Q(confidential=False)
+    owned = Q(agent__in=agents_of(person)) & open_to_owners
+    return Ask.objects.filter(owned | _of_my_groups(person) | _among(delegations_to(person)))
+
+
+def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:
+    """The open asks that wait on a person: those they may answer and have not voted on."""
+    own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
+    unbarred = delegations_to(person).exclude(_IsAny(F("delegator_id"), OuterRef("barred")))
+    voted = Exists(Vote.objects.filter(ask=OuterRef("pk"), voter=person.pk))
+    waiting = Ask.objects.filter(own | _among(unbarred), status=AskStatus.OPEN)
+    return waiting.exclude(barred__contains=[person.pk or 0]).exclude(voted)
+
+
+def delegations_to(person: AbstractBaseUser) -> QuerySet[Delegation]:
+    """What is delegated to a person at this moment, by people who are still there."""
+    return Delegation.objects.filter(
+        delegate=person.pk,
+        delegate__is_active=True,
+        delegator__is_active=True,
+        revoked_at=None,
+        starts_at__lte=Now(),
+        ends_at__gt=Now(),
+    )
+
+
+def _of_my_groups(person: AbstractBaseUser) -> Q:
+    memberships = User.groups.through.objects.filter(user_id=person.pk)
+    return Q(answered_by__in=memberships.values("group_id"))
+
+
+def _among(delegations: QuerySet[Delegation]) -> Q:
+    """Asks that one of the delegators may answer."""
+    here = delegations.filter(Q(agent=None) | Q(agent=OuterRef("agent")))
+    by_owner = Q(answered_by=None) & Q(Exists(here.filter(delegator__agents=OuterRef("agent"))))
+    return by_owner | Q(Exists(here.filter(delegator__groups=OuterRef("answered_by"))))
+
+
+class _IsAny(Func):
+    """Whether a value is among those of an array."""
+
+    template = "(%(expressions)s))"
+    arg_joiner = " = ANY("
+    output_field = BooleanField()
+
+
+def standing_of(person: AbstractBaseUser, ask: Ask) -> Standing:
+    """What a person is to an ask now, whatever was known of them before."""
+    if person.pk is None:
+        return Standing()
+    if people_who_answer(ask).filter(pk=person.pk).exists():
+        if person.pk in ask.barred:
+            return Standing(sees=True, bar=YOU_STARTED_IT)
+        return Standing(sees=True, names=(person.pk,))
+    return _by_delegation(person, ask)
+
+
+def _by_delegation(person: AbstractBaseUser, ask: Ask) -> Standing:
+    reach = delegations_to(person).filter(Q(agent=None) | Q(agent=ask.agent_id))
+    able = reach.filter(delegator__in=people_who_answer(ask)).order_by("pk")
+    names = list(dict.fromkeys(able.values_list("delegator_id", flat=True)))
+    if not names:
+        return Standing(sees=_owns(person, ask) and not ask.confidential)
+    if person.pk in ask.barred:
+        return Standing(sees=True, bar=YOU_STARTED_IT)
+    free = tuple(name for name in names if name not in ask.barred)
+    return Standing(sees=True, names=free, bar="" if free else THEY_STARTED_IT)
+
+
+def _owns(person: AbstractBaseUser, ask: Ask) -> bool:
+    """Only where a group answers can an owner be somebody who does not."""
+    owners = ask.agent.owners.filter(pk=person.pk, is_active=True)
+    return ask.answered_by_id is not None and owners.exists()
+
+
+def people_who_answer(ask: Ask) -> QuerySet[User]:
+    """Whose decision it is, not counting whom they have delegated it to."""
+    people = User.objects.filter(is_active=True)
+    if ask.answered_by_id is None:
+        return people.filter(agents=ask.agent_id)
+    return people.filter(groups=ask.answered_by_id)
 
 
 def may_see(person: AbstractBaseUser, ask: Ask) -> bool:
-    """Whether a person is an owner now, whatever was known of them before."""
-    return ask.agent.owners.filter(pk=person.pk, is_active=True).exists()
+    """Whether a person may look at an ask now."""
+    return standing_of(person, ask).sees
 
 
 def may_answer(person: AbstractBaseUser, ask: Ask) -> bool:
-    """Any owner of the agent may answer, and nobody else."""
-    return may_see(person, ask)
+    """Whether a person may answer an ask now, in their own name or another's."""
+    return bool(standing_of(person, ask).names)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import events
-from asks import access, binding, closing, ledger, owing, reasking, refusals
+from asks import (
+    access,
+    binding,
+    closing,
+    grants,
+    ledger,
+    owing,
+    raising,
+    reasking,
+    refusals,
+    terms,
+    voting,
+)
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.locking import lock_ask
-from asks.models import Ask, Verdict
+from asks.models import Ask, Verdict, Vote
 from asks.proof import Proof
 from asks.refusals import Answer, Case, Refused
 
@@ -26,6 +39,19 @@ class Answered:
     repeated: bool = False
 
 
+@dataclass(frozen=True)
+class Voted:
+    """A vote that was recorded and does not decide yet. The ask stays open for the others."""
+
+    ask: Ask
+    vote: Vote
+    tally: voting.Tally
+    repeated: bool = False
+
+
+Result = Answered | Voted | Refused
+
+
 def answer(
     *,
     ask_id: int,
@@ -34,44 +60,67 @@ def answer(
     text: str = "",
     echo: dict[str, Any] | None = None,
     via: str = "page",
-) -> Answered | Refused:
+    authenticated_at: datetime | None = None,
+) -> Result:
     """Answer an ask as a person. Never raises for what a person may send: it refuses, and records it.
 
-    ``option`` is an option's key, ``echo`` the binding that was shown with a bound ask. The same
-    answer by the same person again returns the verdict that is there.
+    ``option`` is an option's key, ``echo`` the binding that was shown with a bound ask,
+    ``authenticated_at`` when the person last proved who they are, if the door knows. Where several
+    decide, an answer is a vote. The same answer by the same person again returns what is there.
     """
-    return _decide(ask_id, Answer(by=by, option=option, text=text, echo=echo, via=via))
+    given = Answer(by=by, option=option, text=text, echo=echo, via=via)
+    return _decide(ask_id, replace(given, authenticated_at=authenticated_at))
 
 
 def answer_signed(
     *, ask_id: int, by: AbstractBaseUser, option: str, echo: dict[str, Any], proof: Proof
-) -> Answered | Refused:
+) -> Result:
     """Answer a money-critical ask with a person's signature. For ``asks.signed_channel`` alone.
 
     The proof has been verified by whoever hands it in; every other rule stands as it is.
     """
-    return _decide(
-        ask_id, Answer(by=by, option=option, echo=echo, via="signed", proof=proof)
-    )
+    return _decide(ask_id, Answer(by=by, option=option, echo=echo, via="signed", proof=proof))
 
 
 @transaction.atomic
-def _decide(ask_id: object, answer: Answer) -> Answered | Refused:
+def _decide(ask_id: object, answer: Answer) -> Result:
     ask = lock_ask(ask_id)
     if ask is None:
         return refusals.record(refusals.not_found(), answer, ask=None, ask_ref=ask_id)
-    if (verdict := _recorded_before(ask, answer)) is not None:
-        return Answered(ask, verdict, repeated=True)
+    if (before := _recorded_before(ask, answer) or _voted_before(ask, answer)) is not None:
+        return before
     case = Case(ask.session, ask, answer)
     refused = refusals.first_refusal(case)
     if refused is not None:
         return _refuse(case, refused)
+    if not case.terms.many_decide:
+        return _conclude(case)
+    vote = voting.cast(case)
+    tally = voting.tally(ask)
+    if tally.deciding is None:
+        voting.say(case, vote, tally)
+        return Voted(ask, vote, tally)
+    return _conclude(case if tally.deciding == vote else _as_voted(case, tally.deciding))
+
+
+def _conclude(case: Case) -> Answered:
+    """The verdict of an answer that nothing speaks against, and what follows from it."""
     verdict = _record(case)
-    closing.go_on(ask.session, ask)
-    return Answered(ask, verdict)
+    closing.go_on(case.session, case.ask)
+    return Answered(case.ask, verdict)
 
 
-def _recorded_before(ask: Ask, answer: Answer) -> Verdict | None:
+def _as_voted(case: Case, vote: Vote) -> Case:
+    """The case of somebody who voted before, once all have: the verdict is the deciding vote."""
+    answer = Answer(
+        by=vote.voter, option=vote.option.key, text=vote.text, echo=vote.echo, via=vote.via
+    )
+    concluded = Case(case.session, case.ask, answer)
+    concluded.principal = vote.principal_id
+    return concluded
+
+
+def _recorded_before(ask: Ask, answer: Answer) -> Answered | None:
     """The verdict, if this person has given this very answer already."""
     if ask.status != AskStatus.ANSWERED or answer.flaw:
         return None
@@ -80,7 +129,19 @@ def _recorded_before(ask: Ask, answer: Answer) -> Verdict | None:
         return None
     same_option = (verdict.option.key if verdict.option else "") == answer.option
     same_words = verdict.text == answer.text.strip()
-    return verdict if same_option and same_words and _same_echo(ask, answer) else None
+    same = same_option and same_words and _same_echo(ask, answer)
+    return Answered(ask, verdict, repeated=True) if same else None
+
+
+def _voted_before(ask: Ask, answer: Answer) -> Voted | None:
+    """The vote, if this person has cast this very vote already and it is still open."""
+    if ask.status != AskStatus.OPEN or not terms.of(ask).many_decide or answer.flaw:
+        return None
+    vote = voting.vote_of(ask, answer.by.pk)
+    if vote is None or not access.may_see(answer.by, ask) or not _same_echo(ask, answer):
+        return None
+    same = vote.option.key == answer.option and vote.text == answer.text.strip()
+    return Voted(ask, vote, voting.tally(ask), repeated=True) if same else None
 
 
 def _same_echo(ask: Ask, answer: Answer) -> bool:
@@ -101,6 +162,7 @@ def _record(case: Case) -> Verdict:
     verdict = Verdict.objects.create(
         ask=ask,
         decided_by_id=answer.by.pk,
+        on_behalf_of_id=None if case.principal == answer.by.pk else case.principal,
         option=option,
         option_label=option.label if option else "",
         text=answer.text.strip(),
@@ -112,7 +174,11 @@ def _record(case: Case) -> Verdict:
     closing.close(session, ask, AskStatus.ANSWERED, by=answer.by)
     ledger.verdict(ask, verdict, answer)
     author = f"human:{answer.by.get_username()}"
+    if case.gate is not None and verdict.meaning == Meaning.APPROVE:
+        grants.mint(session, ask, case.gate)
     owed = owing.owe_verdict(session, ask, verdict, author=author)
-    told = owing.data_of(ask, verdict)
-    events.record(session, "verdict", actor=author, text=owed.body, run=ask.run, data=told)
+    told, words = owing.data_of(ask, verdict), owed.body
+    if ask.confidential:
+        told, words = {"ask_id": ask.pk}, raising.CONFIDENTIAL
+    events.record(session, "verdict", actor=author, text=words, run=ask.run, data=told)
     return verdict

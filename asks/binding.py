@@ -1,14 +1,15 @@
 """What an answer is bound to: the exact action, the policy and the run it was asked in.
 
-The action hash is SHA-256 over the RFC 8785 canonical JSON of {"operation", "params"}, with the
-prefix ``v1:``. NaN, infinities and what JSON cannot say are refused, never rounded.
+The action hash is SHA-256 over the RFC 8785 canonical JSON of {"operation", "params"}, and "files"
+where content is bound too, with the prefix ``v1:``. NaN, infinities and what JSON cannot say are
+refused, never rounded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -17,8 +18,9 @@ import rfc8785
 from agents.lifecycle import RunStatus
 from agents.models import Run, Session
 from agents.words import is_storable
-from asks import policies
+from asks import bound_files, policies
 from asks.models import Ask, Gate
+from asks.plain import Json
 
 PREFIX = "v1:"
 MAX_DEPTH = 32
@@ -47,12 +49,14 @@ class Binding:
 NAMES = tuple(field.name for field in fields(Binding))
 
 
-def action_hash(operation: str, params: Any) -> str:
-    """The digest of an action. Raises Unhashable."""
-    return PREFIX + hashlib.sha256(canonical({"operation": operation, "params": params})).hexdigest()
+def action_hash(operation: str, params: Json, files: Mapping[str, str] | None = None) -> str:
+    """The digest of an action, with the digests of the files it names. Raises Unhashable."""
+    action = {"operation": operation, "params": params}
+    whole = {**action, "files": dict(files)} if files else action
+    return PREFIX + hashlib.sha256(canonical(whole)).hexdigest()
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: Json) -> bytes:
     """RFC 8785 canonical JSON. Raises Unhashable for what has none, or is beyond the bounds above."""
     _check(value)
     try:
@@ -64,7 +68,7 @@ def canonical(value: Any) -> bytes:
     return encoded
 
 
-def _check(value: Any) -> None:
+def _check(value: Json) -> None:
     keys, waiting = 0, [(value, 0)]
     while waiting:
         part, depth = waiting.pop()
@@ -78,13 +82,13 @@ def _check(value: Any) -> None:
         _check_piece(part)
 
 
-def _inside(part: Any) -> Sequence[Any]:
+def _inside(part: Json) -> Sequence[Any]:
     if isinstance(part, dict):
         return list(part.values())
     return part if isinstance(part, list | tuple) else ()
 
 
-def _check_piece(part: Any) -> None:
+def _check_piece(part: Json) -> None:
     texts = part if isinstance(part, dict) else [part]
     if any(isinstance(text, str) and not is_storable(text) for text in texts):
         raise Unhashable("A text holds a NUL or half of a character.")
@@ -119,15 +123,16 @@ def of_gate(gate: Gate) -> Binding:
 
 
 def present(session: Session, ask: Ask, gate: Gate) -> Binding:
-    """The binding as the world is now: the session's newest run and the policy in force."""
+    """The binding as the world is now: the files' content, the policy in force, the newest run."""
+    files = bound_files.again(session.agent, gate.files)
     return Binding(
-        action_hash(gate.operation, restored(gate.params)),
+        action_hash(gate.operation, restored(gate.params), files),
         policies.version_in_force(ask.agent_id),
         run_version(newest_run(session, ask.run)),
     )
 
 
-def restored(params: Any) -> Any:
+def restored(params: Json) -> Json:
     """Params as they were before PostgreSQL stored them: it writes 1e21 as a whole number.
 
     Whole numbers as large as that are refused when an action is bound, so this was a float.

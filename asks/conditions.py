@@ -15,6 +15,8 @@ from typing import Any
 
 from simpleeval import InvalidExpression, SimpleEval
 
+from asks.plain import Json
+
 MAX_LENGTH = 500
 
 
@@ -35,7 +37,7 @@ def check(rule: str) -> None:
     _parsed(rule)
 
 
-def holds(rule: str, *, operation: str, params: Any) -> bool:
+def holds(rule: str, *, operation: str, params: Json) -> bool:
     """Whether a rule is true of an action. Raises BadCondition when that cannot be said."""
     reader = _Reader({"params": params, "operation": operation})
     try:
@@ -73,7 +75,7 @@ def _check_node(node: ast.AST) -> None:
         raise BadCondition(f"{node.value!r} is not JSON.")
 
 
-class _Reader(SimpleEval):
+class _Reader(SimpleEval):  # type: ignore[misc]  # it has no types
     """simpleeval with fewer operators and without Python's objects."""
 
     def __init__(self, names: dict[str, Any]) -> None:
@@ -81,7 +83,7 @@ class _Reader(SimpleEval):
         self.nodes[ast.Attribute] = self._item
         self.nodes[ast.List] = self._list
 
-    def _item(self, node: ast.Attribute) -> Any:
+    def _item(self, node: ast.Attribute) -> Json:
         """``params.amount`` is what stands under that name, never an attribute of Python's."""
         whole = self._eval(node.value)
         if not isinstance(whole, dict) or node.attr not in whole:
@@ -95,7 +97,7 @@ class _Reader(SimpleEval):
         """Only JSON ever gets in here; walking through all of it at every step would be slow."""
 
 
-def _number(value: object) -> Any:
+def _number(value: object) -> Json:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadCondition("Only numbers can be calculated with.")
     return value
@@ -111,7 +113,7 @@ def _kind(value: object) -> str:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _equal(left: Json, right: Json) -> bool:
     """Values of two kinds are not merely different: a rule that compares them is mistaken."""
     if left is not None and right is not None and _kind(left) != _kind(right):
         raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
@@ -119,7 +121,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _ordered(work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def compare(left: Any, right: Any) -> bool:
+    def compare(left: Json, right: Json) -> bool:
         if _kind(left) != _kind(right) or _kind(left) not in ("number", "str"):
             raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
         return work(left, right)
@@ -127,7 +129,7 @@ def _ordered(work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return compare
 
 
-def _within(part: Any, whole: Any) -> bool:
+def _within(part: Json, whole: Json) -> bool:
     """A text in a text, a name in an object, a value in a list."""
     if isinstance(whole, str | dict) and not isinstance(part, str):
         raise BadCondition(f"A {_kind(part)} is looked for in a {_kind(whole)}.")
@@ -141,7 +143,7 @@ def _text(value: object) -> str:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "length": lambda value: len(value),
+    "length": len,
     "lower": lambda value: _text(value).lower(),
     "starts": lambda value, beginning: _text(value).startswith(_text(beginning)),
     "ends": lambda value, end: _text(value).endswith(_text(end)),

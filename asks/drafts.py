@@ -22,11 +22,17 @@ class OptionDraft:
 
 @dataclass(frozen=True)
 class ActionDraft:
-    """What an approval releases: exactly this operation with exactly these params (JSON)."""
+    """What an approval releases: exactly this operation with exactly these params (JSON).
+
+    ``files`` are paths whose content is bound too. With ``always_asks`` the protocol itself waits
+    for a person, so that no policy can let it pass.
+    """
 
     operation: str
     params: Any
     money_critical: bool = False
+    files: tuple[str, ...] = ()
+    always_asks: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

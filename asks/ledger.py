@@ -5,8 +5,8 @@ A chain per session (``session:12``) and one per kind of workspace object (``wor
 share. A line is written in the transaction of what it tells, under the session's lock or, for the
 workspace's chains, an advisory lock of the chain. What the lines prove: docs/ledger.md.
 
-Kinds: verdict, refusal, withdrawn, expired, superseded, imported; and by other verbs, through
-``append``: policy_changed, key_created, key_revoked, delegated.
+Kinds: verdict, vote, refusal, withdrawn, expired, superseded, imported; and by other verbs, through
+``append``: policy_changed, key_created, key_revoked, delegated, delegation_revoked, extended, dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from django.db import connection, transaction
 
 from agents.models import Session
 from asks import device, ledger_facts
-from asks.models import Ask, LedgerRecord, Refusal, Verdict
+from asks.models import Ask, LedgerRecord, Refusal, Verdict, Vote
 from asks.plain import canonical, moment
 
 if TYPE_CHECKING:
@@ -86,6 +86,18 @@ def verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
     }
     entry = Entry("verdict", f"verdict:{verdict.pk}", _human(answer.by), facts)
     return _write(f"session:{ask.session_id}", entry)
+
+
+def vote(vote: Vote, answer: Answer) -> LedgerRecord:
+    """Record one of several votes."""
+    facts = {
+        **ledger_facts.of("vote", vote.pk),
+        "names": {"by": answer.by.get_username()},
+        "device": device.current(),
+        "proof": answer.proof.facts() if answer.proof else None,
+    }
+    entry = Entry("vote", f"vote:{vote.pk}", _human(answer.by), facts)
+    return _write(f"session:{vote.ask.session_id}", entry)
 
 
 def refusal(refusal: Refusal, *, actor: str = "") -> LedgerRecord:

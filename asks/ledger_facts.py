@@ -38,12 +38,19 @@ jsonb_build_object(
   'money_critical', a.money_critical, 'imported', a.imported, 'context', a.context,
   'opened_at', {_utc("a.opened_at")}, 'expires_at', {_utc("a.expires_at")},
   'options', {_OPTIONS})
+  || CASE WHEN a.terms = '{{}}' THEN '{{}}'::jsonb ELSE jsonb_build_object('terms', a.terms) END
+  || CASE WHEN a.answered_by_id IS NULL THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('answered_by', a.answered_by_id) END
+  || CASE WHEN a.barred = '{{}}' THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('barred', to_jsonb(a.barred)) END
 """
 _GATE: LiteralString = """
 (SELECT jsonb_build_object(
    'id', g.id, 'number', g.number, 'operation', g.operation, 'params', g.params,
    'action_hash', g.action_hash, 'policy_version', g.policy_version,
-   'run_version', g.run_version) FROM asks_gate g WHERE g.ask_id = a.id)
+   'run_version', g.run_version)
+   || CASE WHEN g.files = '{}' THEN '{}'::jsonb ELSE jsonb_build_object('files', g.files) END
+ FROM asks_gate g WHERE g.ask_id = a.id)
 """
 #: What expired may be asked again later, so only a superseded ask tells of its successor.
 _CLOSING: LiteralString = f"""
@@ -58,9 +65,18 @@ SELECT v.id, jsonb_build_object(
   'verdict', jsonb_build_object(
     'id', v.id, 'by', v.decided_by_id, 'option', c.key, 'label', v.option_label, 'text', v.text,
     'text_sha256', encode(sha256(convert_to(v.text, 'UTF8')), 'hex'), 'meaning', v.meaning,
-    'echo', v.echo, 'via', v.via, 'decided_at', {_utc("v.decided_at")})) AS facts
+    'echo', v.echo, 'via', v.via, 'decided_at', {_utc("v.decided_at")})
+    || CASE WHEN v.on_behalf_of_id IS NULL THEN '{{}}'::jsonb
+       ELSE jsonb_build_object('on_behalf_of', v.on_behalf_of_id) END) AS facts
 FROM asks_verdict v JOIN asks_ask a ON a.id = v.ask_id LEFT JOIN asks_option c ON c.id = v.option_id
 WHERE v.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_VOTE: LiteralString = f"""
+SELECT w.id, jsonb_build_object('vote', jsonb_build_object(
+  'id', w.id, 'ask', w.ask_id, 'by', w.voter_id, 'in_the_name_of', w.principal_id, 'option', c.key,
+  'label', w.option_label, 'text', w.text, 'meaning', w.meaning, 'echo', w.echo, 'via', w.via,
+  'cast_at', {_utc("w.cast_at")})) AS facts
+FROM asks_vote w JOIN asks_option c ON c.id = w.option_id WHERE w.id = ANY(%s)
 """  # noqa: S608  made of the texts above only
 _REFUSAL: LiteralString = f"""
 SELECT f.id, jsonb_build_object('refusal', jsonb_build_object(
@@ -92,6 +108,7 @@ class Told:
 
 TOLD: Mapping[str, Told] = {
     "verdict": Told("verdict", _VERDICT),
+    "vote": Told("vote", _VOTE),
     "refusal": Told("refusal", _REFUSAL),
     "withdrawn": Told("ask", _CLOSED_ASK),
     "expired": Told("ask", _CLOSED_ASK),

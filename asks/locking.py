@@ -19,6 +19,6 @@ def lock_ask(ask_id: object) -> Ask | None:
     session = lock_one(Session.objects.filter(asks__pk=number))
     if session is None:
         return None
-    ask = Ask.objects.select_related("run", "gate").get(pk=number)
+    ask = Ask.objects.select_related("run", "gate", "claimed_by").get(pk=number)
     ask.session, ask.agent = session, session.agent
     return ask

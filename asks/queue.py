@@ -30,15 +30,21 @@ class Waiting:
 
 def open_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
     """The open asks a person may answer, longest wait first, with all that a card shows."""
-    return with_card_facts(access.asks_of(person).filter(status=AskStatus.OPEN)).order_by(
-        "opened_at", "pk"
-    )
+    return with_card_facts(access.asks_for(person)).order_by("opened_at", "pk")
 
 
 def with_card_facts(asks: QuerySet[Ask]) -> QuerySet[Ask]:
     """Everything a card reads, in a fixed number of queries."""
     return asks.select_related(
-        "agent", "session", "run", "gate", "closed_by", "superseded_by", "verdict__decided_by"
+        "agent",
+        "session",
+        "run",
+        "gate",
+        "closed_by",
+        "claimed_by",
+        "superseded_by",
+        "verdict__decided_by",
+        "verdict__on_behalf_of",
     ).prefetch_related(Prefetch("options", Option.objects.order_by("position")))
 
 
@@ -55,8 +61,7 @@ def needs_you(person: AbstractBaseUser, *, limit: int = 50) -> Waiting:
 
 def badge(person: AbstractBaseUser) -> int:
     """How many cards wait on a person. Nothing else may be counted."""
-    open_count = access.asks_of(person).filter(status=AskStatus.OPEN).count()
-    return open_count + blocked_sessions(person).count()
+    return access.asks_for(person).count() + blocked_sessions(person).count()
 
 
 def fine(person: AbstractBaseUser) -> QuerySet[Session]:
@@ -83,9 +88,11 @@ def decided(person: AbstractBaseUser) -> QuerySet[Ask]:
     return with_card_facts(over).order_by("-closed_at", "-pk")
 
 
-def expired(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """What nobody answered in time and nobody asked again: the backlog, newest first."""
-    unanswered = access.asks_of(person).filter(
-        status=AskStatus.EXPIRED, repeated_by=None, session__state=SessionState.PAUSED
+def backlog(person: AbstractBaseUser) -> QuerySet[Ask]:
+    """What expired undecided, and was neither asked again nor dropped: longest undecided first."""
+    undecided = access.asks_of(person).filter(
+        status=AskStatus.EXPIRED, repeated_by=None, dropped=None
     )
-    return with_card_facts(unanswered).order_by("-closed_at", "-pk")
+    return with_card_facts(undecided.exclude(session__state=SessionState.ENDED)).order_by(
+        "closed_at", "pk"
+    )

@@ -13,14 +13,18 @@ from agents import events, hints, prose, waking
 from agents.lifecycle import Cause
 from agents.models import Run, Session
 from agents.words import storable
-from asks import binding, closing, draft_check, owing, policies
+from asks import allowing, binding, bound_files, closing, draft_check, owing, policies, terms
 from asks.draft_check import BadDraft
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import AskStatus
-from asks.models import Ask, Gate, Option
+from asks.models import Ask, Gate, Nudge, Option
+from asks.policies import Ruling
+from asks.terms import Settled
 
 __all__ = ["BadDraft", "again_of", "create", "raise_ask", "raise_asks"]
 
+#: What a thread says instead of a question that only those who answer it may read.
+CONFIDENTIAL = "A confidential question. Only those who answer it can read it."
 _TIMES = re.compile(r"~\d+\Z")
 
 
@@ -42,26 +46,31 @@ def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
             )
 
 
-def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask:
+def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     """Raise one ask on a locked session and return the ask that stands for it. Raises BadDraft.
 
-    A request that is open already, in the same words and for the same action, is not raised twice;
+    None when the policy in force lets the action pass without a person. A request that is open
+    already, in the same words and for the same action, is not raised twice;
     if it says something else now, it is replaced. A question that was answered in the same words is
     told its answer again, unless this very run was given it: then, and for an action in any case, a
     person is asked anew. The caller restates the session.
     """
     draft_check.check(draft)
+    ruling = policies.ruling_for(session, draft)
     before = _asked_before(session, run, draft.request_key)
+    waits = before is not None and before.status == AskStatus.OPEN
+    if not ruling.asks and not waits and allowing.allow(session, run, draft, ruling):
+        return None
     if before is None:
-        return create(session, run, draft)
-    same = _is_the_same(session, before, draft)
+        return create(session, run, draft, ruling=ruling)
+    same = _is_the_same(session, before, draft, ruling)
     if before.status == AskStatus.OPEN and same:
         return before
-    if before.status == AskStatus.ANSWERED and same and draft.action is None:
-        if not owing.was_given(run, before):
-            _tell_again(session, run, before)
-            return before
-    fresh = create(session, run, draft, repeats=before)
+    answered = before.status == AskStatus.ANSWERED and same and draft.action is None
+    if answered and not owing.was_given(run, before):
+        _tell_again(session, run, before)
+        return before
+    fresh = create(session, run, draft, repeats=before, ruling=ruling)
     if before.status == AskStatus.OPEN:
         closing.replace(session, before, fresh, why="The agent asked it differently.")
     return fresh
@@ -76,13 +85,14 @@ def create(
     opened_at: datetime | None = None,
     expires_at: datetime | None = None,
     imported: bool = False,
+    ruling: Ruling | None = None,
 ) -> Ask:
     """The rows of one open ask of a locked session, counted and said in its thread.
 
-    ``repeats`` is the ask that this one asks again.
+    ``repeats`` is the ask that this one asks again. Raises BadDraft.
     """
-    if draft.expires_in is not None:
-        expires_at = session.locked_at + draft.expires_in
+    ruling = ruling or policies.ruling_for(session, draft)
+    settled = terms.settle(session, run, draft, ruling, expires_at)
     prompt = storable(draft.prompt).strip()
     ask = Ask.objects.create(
         session=session,
@@ -94,20 +104,33 @@ def create(
         prompt=prompt,
         prompt_html=prose.to_html(prompt),
         free_text=draft.free_text or not draft.options,
-        money_critical=draft.action.money_critical if draft.action else False,
+        money_critical=_is_money_critical(draft, ruling),
         context=storable(draft.context),
         imported=imported,
         opened_at=opened_at or session.locked_at,
-        expires_at=expires_at,
+        expires_at=settled.expires_at,
+        **settled.columns(),
     )
     _offer(ask, draft)
+    _nudge_later(ask, settled)
     if draft.action is not None:
-        _bind(session, run, ask, draft.action)
+        _bind(session, run, ask, draft.action, ruling)
     session.open_asks += 1
     run.open_asks += 1
     run.save(update_fields=["open_asks"])
     _say_asked(session, run, ask, draft)
     return ask
+
+
+def _is_money_critical(draft: AskDraft, ruling: Ruling) -> bool:
+    return draft.action is not None and (draft.action.money_critical or ruling.money_critical)
+
+
+def _nudge_later(ask: Ask, settled: Settled) -> None:
+    for nudge in settled.nudges:
+        nudge.ask = ask
+    if settled.nudges:
+        Nudge.objects.bulk_create(settled.nudges)
 
 
 def _next_key(session: Session, request_key: str) -> str:
@@ -144,14 +167,17 @@ def _tell_again(session: Session, run: Run, answered: Ask) -> None:
     waking.wake(session, Cause.HUMAN)
 
 
-def _is_the_same(session: Session, ask: Ask, draft: AskDraft) -> bool:
+def _is_the_same(session: Session, ask: Ask, draft: AskDraft, ruling: Ruling) -> bool:
     """Whether an ask says what a draft says, and stands for the same action in the same run."""
     gate = binding.gate_of(ask)
     if (gate is None) != (draft.action is None):
         return False
     if gate is not None and draft.action is not None:
-        action = binding.action_hash(draft.action.operation, draft.action.params)
-        if action != gate.action_hash or binding.present(session, ask, gate) != binding.of_gate(gate):
+        files = bound_files.of_action(session.agent, draft.action, ruling)
+        action = binding.action_hash(draft.action.operation, draft.action.params, files)
+        if action != gate.action_hash or binding.present(session, ask, gate) != binding.of_gate(
+            gate
+        ):
             return False
     return ask.prompt == storable(draft.prompt).strip() and _offered(ask) == [
         (option.key, option.label) for option in draft.options
@@ -177,7 +203,8 @@ def _offer(ask: Ask, draft: AskDraft) -> None:
     )
 
 
-def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft) -> None:
+def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Ruling) -> None:
+    files = bound_files.of_action(session.agent, action, ruling)
     null = Value(None, JSONField())  # of JSON, not of SQL
     ask.gate = Gate.objects.create(
         ask=ask,
@@ -185,8 +212,9 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft) -> None:
         number=session.gate_count,
         operation=action.operation,
         params=null if action.params is None else action.params,
-        action_hash=binding.action_hash(action.operation, action.params),
-        policy_version=policies.version_in_force(session.agent_id),
+        files=files,
+        action_hash=binding.action_hash(action.operation, action.params, files),
+        policy_version=ruling.version,
         run_version=binding.run_version(binding.newest_run(session, run)),
     )
     ask.gate.params = action.params
@@ -194,12 +222,16 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft) -> None:
 
 
 def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
+    options = [option.label for option in draft.options]
+    told = {"ask_id": ask.pk} if ask.confidential else {"ask_id": ask.pk, "options": options}
+    if draft.action is not None:
+        told["gate"] = ask.gate.number
     events.record(
         session,
         "asked",
         actor=f"agent:{session.agent.slug}",
         run=run,
-        text=ask.prompt,
-        data={"ask_id": ask.pk, "options": [option.label for option in draft.options]},
+        text=CONFIDENTIAL if ask.confidential else ask.prompt,
+        data=told,
     )
     hints.owners_moved(session.agent_id)

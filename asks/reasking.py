@@ -14,7 +14,7 @@ from asks import access, binding, closing, raising, refusals
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Reason, Style
 from asks.locking import lock_ask
-from asks.models import Ask
+from asks.models import Ask, Gate
 from asks.refusals import Answer, Refused
 
 WHY_STALE = "What was asked had changed."
@@ -47,7 +47,7 @@ def reopen(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Ref
     answered. Doing it again gives the same fresh ask.
     """
     attempt, expired = Answer(by=by, text="ask again", via=via), lock_ask(ask_id)
-    if expired is None or not access.may_answer(by, expired):
+    if expired is None or not access.may_see(by, expired):
         return refusals.record(refusals.not_found(), attempt, ask=expired, ask_ref=ask_id)
     if (again := raising.again_of(expired)) is not None:
         return again
@@ -87,7 +87,6 @@ def _reopen(session: Session, expired: Ask, by: AbstractBaseUser) -> Ask:
 def draft_of(ask: Ask) -> AskDraft:
     """An ask as the draft it was."""
     gate = binding.gate_of(ask)
-    params = binding.restored(gate.params) if gate else None
     return AskDraft(
         request_key=ask.request_key,
         prompt=ask.prompt,
@@ -97,6 +96,11 @@ def draft_of(ask: Ask) -> AskDraft:
             for o in ask.options.order_by("position")
         ),
         free_text=ask.free_text,
-        action=ActionDraft(gate.operation, params, ask.money_critical) if gate else None,
+        action=_action_of(ask, gate) if gate else None,
         context=ask.context,
     )
+
+
+def _action_of(ask: Ask, gate: Gate) -> ActionDraft:
+    params = binding.restored(gate.params)
+    return ActionDraft(gate.operation, params, ask.money_critical, files=tuple(gate.files))

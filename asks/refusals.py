@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +12,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from agents import events
 from agents.models import Session
 from agents.words import is_blank, is_storable, storable
-from asks import access, binding, ledger
+from asks import access, binding, ledger, terms
 from asks.lifecycle import HTTP_STATUS, AskStatus, Reason
 from asks.models import Ask, Gate, Option, Refusal
 from asks.proof import Proof
+from asks.terms import Kept
 
 MAX_TEXT = 16_000
 MAX_ID = 2**63 - 1
@@ -24,7 +26,8 @@ MAX_ID = 2**63 - 1
 class Answer:
     """What a person submits: an option's key, words, and the binding as it was shown to them.
 
-    ``proof`` is their signature over exactly this; no door can hand one in.
+    ``proof`` is their signature over exactly this; no door can hand one in. ``authenticated_at`` is
+    when they last proved who they are to the door, where a door knows that.
     """
 
     by: AbstractBaseUser
@@ -33,6 +36,7 @@ class Answer:
     echo: dict[str, Any] | None = None
     via: str = "page"
     proof: Proof | None = None
+    authenticated_at: datetime | None = None
 
     @property
     def flaw(self) -> str:
@@ -84,6 +88,23 @@ class Case:
         return self.gate is not None and self.present != binding.of_gate(self.gate)
 
     @cached_property
+    def standing(self) -> access.Standing:
+        return access.standing_of(self.answer.by, self.ask)
+
+    @cached_property
+    def terms(self) -> Kept:
+        return terms.of(self.ask)
+
+    @cached_property
+    def principal(self) -> int:
+        """In whose name this is answered; where several vote, a name that does not count yet."""
+        names = self.standing.names
+        if len(names) > 1 and self.terms.many_decide:
+            used = self.ask.votes.values_list("principal_id", flat=True)
+            names = tuple(name for name in names if name not in set(used)) or names
+        return names[0]
+
+    @cached_property
     def option(self) -> Option | None:
         if not self.answer.option:
             return None
@@ -101,7 +122,7 @@ def number_of(ask_id: object) -> int | None:
 
 def first_refusal(case: Case) -> Refused | None:
     """The first reason to turn an answer down, or none. The order is part of the contract."""
-    for check in (_access, _closed, _expired, _gated, _binding, _invalid, _empty, _unknown_option):
+    for check in CHECKS:
         refused = check(case)
         if refused is not None:
             return refused
@@ -125,11 +146,11 @@ def replaced(reason: Reason, ask: Ask) -> Refused:
 
 
 def _access(case: Case) -> Refused | None:
-    if not access.may_see(case.answer.by, case.ask):
+    if not case.standing.sees:
         return not_found()
-    if not access.may_answer(case.answer.by, case.ask):
-        return refuse(Reason.NOT_ALLOWED, case.ask)
-    return None
+    if case.standing.bar:
+        return refuse(Reason.FOUR_EYES, case.ask, case.standing.bar)
+    return None if case.standing.names else refuse(Reason.NOT_ALLOWED, case.ask)
 
 
 def _closed(case: Case) -> Refused | None:
@@ -170,6 +191,35 @@ def _binding(case: Case) -> Refused | None:
     return None
 
 
+def _waiver(case: Case) -> Refused | None:
+    """Four eyes were waived because nobody else was there. Somebody else may have come since."""
+    if (
+        case.terms.four_eyes != "waived"
+        or case.answer.by.get_username() not in case.terms.started_for
+    ):
+        return None
+    others = access.people_who_answer(case.ask).exclude(username__in=case.terms.started_for)
+    return refuse(Reason.FOUR_EYES, case.ask, access.YOU_STARTED_IT) if others.exists() else None
+
+
+def _claimed(case: Case) -> Refused | None:
+    holder = case.ask.claimed_by
+    if holder is None or holder.pk == case.answer.by.pk:
+        return None
+    return refuse(Reason.CLAIMED, case.ask, f"This question is claimed by {holder.get_username()}.")
+
+
+def _proved_lately(case: Case) -> Refused | None:
+    """A signature is such a proof itself. A key is none: whoever holds it is let in."""
+    minutes, proved = case.terms.reauthenticate_within, case.answer.authenticated_at
+    if minutes is None or case.answer.proof is not None:
+        return None
+    if proved is not None and case.session.locked_at - proved <= timedelta(minutes=minutes):
+        return None
+    why = f"This answer needs you to have signed in within the last {minutes} minutes."
+    return refuse(Reason.REAUTHENTICATE, case.ask, f"{why} Nothing was approved.")
+
+
 def _invalid(case: Case) -> Refused | None:
     return refuse(Reason.INVALID, case.ask, case.answer.flaw) if case.answer.flaw else None
 
@@ -177,7 +227,7 @@ def _invalid(case: Case) -> Refused | None:
 def _empty(case: Case) -> Refused | None:
     if case.answer.option:
         return None
-    if not case.ask.free_text:
+    if not case.ask.free_text or case.terms.many_decide:
         return refuse(Reason.EMPTY, case.ask, "Pick one of the options.")
     return refuse(Reason.EMPTY, case.ask) if is_blank(case.answer.text) else None
 
@@ -186,6 +236,47 @@ def _unknown_option(case: Case) -> Refused | None:
     if case.answer.option and case.option is None:
         return refuse(Reason.UNKNOWN_OPTION, case.ask)
     return None
+
+
+def _reason(case: Case) -> Refused | None:
+    """A destructive answer says why, where the policy wants that. What is signed is deliberate."""
+    option = case.option
+    if option is None or case.answer.proof is not None or not is_blank(case.answer.text):
+        return None
+    if not {option.style, option.meaning} & set(case.terms.reason_for):
+        return None
+    return refuse(Reason.REASON_REQUIRED, case.ask, f"Say why you choose “{option.label}”.")
+
+
+def _voted(case: Case) -> Refused | None:
+    if not case.terms.many_decide:
+        return None
+    mine = case.ask.votes.filter(voter_id=case.answer.by.pk).first()
+    if mine is not None:
+        why = f"You voted “{mine.option_label}” already, and a vote stays as it is."
+        return refuse(Reason.VOTED, case.ask, why)
+    if case.ask.votes.filter(principal_id=case.principal).exists():
+        why = "A vote was cast already in the name in which you would vote."
+        return refuse(Reason.VOTED, case.ask, why)
+    return None
+
+
+#: The order in which reasons to refuse are looked for. It is part of the contract.
+CHECKS = (
+    _access,
+    _closed,
+    _expired,
+    _gated,
+    _binding,
+    _waiver,
+    _claimed,
+    _proved_lately,
+    _invalid,
+    _empty,
+    _unknown_option,
+    _reason,
+    _voted,
+)
 
 
 def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object) -> Refused:

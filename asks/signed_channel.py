@@ -28,7 +28,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from asks import decision_document, pinned, signed_refusals, sshsig
-from asks.answering import Answered, answer_signed
+from asks.answering import Answered, Result, Voted, answer_signed
 from asks.lifecycle import Reason
 from asks.models import Ask, Option, Refusal, SignedFile
 from asks.plain import printable
@@ -78,7 +78,7 @@ class Seen:
 class Judged:
     ask_ref: str
     principal: str
-    result: Answered | Refused
+    result: Result
 
 
 def scan_for_worker() -> int:
@@ -170,7 +170,7 @@ def _look(name: str, allowed: bytes, verifier: sshsig.Verifier) -> Seen | None:
 def _judge_once(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Seen:
     judged = _judge(file, allowed, verifier)
     answered = judged.result if isinstance(judged.result, Answered) else None
-    why = judged.result.detail if isinstance(judged.result, Refused) else "It is the verdict."
+    why = _why(judged.result)
     name = printable(file.name, 255)
     SignedFile.objects.create(
         digest=file.digest(allowed),
@@ -179,9 +179,15 @@ def _judge_once(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Seen:
         principal=judged.principal,
         why=why[:1000],
         verdict=answered.verdict if answered else None,
-        refusal=None if answered else _refusal_of(judged),
+        refusal=_refusal_of(judged) if isinstance(judged.result, Refused) else None,
     )
     return Seen(name, why, answered is not None and not answered.repeated)
+
+
+def _why(result: Result) -> str:
+    if isinstance(result, Refused):
+        return result.detail
+    return "It is one of several votes." if isinstance(result, Voted) else "It is the verdict."
 
 
 def _refusal_of(judged: Judged) -> Refusal:
@@ -222,7 +228,7 @@ def _person(names: list[str]) -> tuple[User, str]:
     return people[0], ", ".join(names)[:255]
 
 
-def _decide(claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof) -> Answered | Refused:
+def _decide(claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof) -> Result:
     """A signature is proved: what it signs must be, byte for byte, what is asked now."""
     number = number_of(claims.get("ask"))
     ask = Ask.objects.select_related("agent", "gate").filter(pk=number).first() if number else None

@@ -24,7 +24,7 @@ def withdraw(
 ) -> Ask | Refused:
     """Withdraw an open ask as one of its owners. The same person again gets the ask as it is."""
     attempt, ask = Answer(by=by, text=reason, via=via), lock_ask(ask_id)
-    if ask is None or not access.may_answer(by, ask):
+    if ask is None or not access.may_see(by, ask):
         return refusals.record(refusals.not_found(), attempt, ask=ask, ask_ref=ask_id)
     if ask.status == AskStatus.WITHDRAWN and ask.closed_by_id == by.pk:
         return ask

@@ -43,7 +43,8 @@ class WorkingHours(BaseModel):
             return None
         zone = ZoneInfo(self.zone)
         opens, closes = (
-            datetime.combine(day, at, tzinfo=zone).astimezone(UTC) for at in (self.opens, self.closes)
+            datetime.combine(day, at, tzinfo=zone).astimezone(UTC)
+            for at in (self.opens, self.closes)
         )
         return opens, closes
 

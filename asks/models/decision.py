@@ -11,7 +11,9 @@ from asks.models.ask import Ask, Option
 
 #: A character that is neither white space nor without width, for PostgreSQL. ``agents.words`` knows
 #: more of them; this much the database itself refuses.
-VISIBLE = r"[^[:space:]\u0001-\u001f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+VISIBLE = (
+    r"[^[:space:]\u0001-\u001f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
 
 
 class Verdict(models.Model):

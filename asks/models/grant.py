@@ -64,9 +64,7 @@ class EffectEnd(models.TextChoices):
 class Effect(models.Model):
     """How something that was allowed ended. Missing while it is under way, or when nobody came to say."""
 
-    redemption = models.OneToOneField(
-        Redemption, on_delete=models.PROTECT, related_name="effect"
-    )
+    redemption = models.OneToOneField(Redemption, on_delete=models.PROTECT, related_name="effect")
     end = models.CharField(max_length=8, choices=EffectEnd.choices)
     detail = models.CharField(max_length=2000, blank=True)
     asked = models.ForeignKey(

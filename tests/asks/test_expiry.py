@@ -83,11 +83,11 @@ def test_time_does_not_resume_what_expiry_paused(expired: Ask, session: Session)
 def test_an_expired_ask_stays_in_the_backlog_until_it_is_asked_again(
     expired: Ask, owner: User, stranger: User
 ) -> None:
-    assert list(queue.expired(owner)) == [expired]
-    assert list(queue.expired(stranger)) == []
+    assert list(queue.backlog(owner)) == [expired]
+    assert list(queue.backlog(stranger)) == []
     fresh = reopen(ask_id=expired.pk, by=owner)
     assert isinstance(fresh, Ask)
-    assert list(queue.expired(owner)) == []
+    assert list(queue.backlog(owner)) == []
     assert [card.pk for card in queue.needs_you(owner).asks] == [fresh.pk]
 
 

@@ -197,17 +197,17 @@ def test_an_answer_to_something_else_is_stale_and_the_ask_stays(
 
 @pytest.mark.case("X7")
 def test_a_policy_that_changed_makes_an_answer_stale(
-    approval: Ask, owner: User, monkeypatch: pytest.MonkeyPatch
+    approval: Ask, owner: User
 ) -> None:
     """What the row said and what came back agree; the world does not."""
-    monkeypatch.setattr(policies, "version_in_force", lambda _: 8)
+    policies.add_version(agent_id=approval.agent_id, rules={}, why="A new year.", by=owner)
     result = refused(approval, owner, option="approve", echo=echo_of(approval))
     assert result.reason == Reason.STALE
     fresh = result.replaced_by
     assert fresh is not None
     approval.refresh_from_db()
     assert (approval.status, approval.superseded_by) == (AskStatus.SUPERSEDED, fresh)
-    assert fresh.gate.policy_version == 8
+    assert fresh.gate.policy_version == 1
     approval.session.refresh_from_db()
     assert (approval.session.status, approval.session.open_asks) == (Status.WAITING_HUMAN, 1)
 

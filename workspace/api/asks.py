@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from asks import answering, refusals, withdrawing
+from asks import access, answering, refusals, withdrawing
+from asks.answering import Answered
 from asks.models import Ask
 from asks.refusals import Answer, Refused
 from workspace import keys
@@ -54,7 +55,8 @@ def answer_ask(call: Call) -> shapes.Answered:
     )
     if isinstance(done, Refused):
         raise of_refused(done)
-    return shapes.Answered(ask=views.ask(_ask(call)), repeated=done.repeated)
+    decided = isinstance(done, Answered)
+    return shapes.Answered(ask=views.ask(_ask(call)), repeated=done.repeated, decided=decided)
 
 
 def cancel_ask(call: Call) -> shapes.Withdrawn:
@@ -69,7 +71,11 @@ def cancel_ask(call: Call) -> shapes.Withdrawn:
 
 
 def asks_of(key: ApiKey) -> QuerySet[Ask]:
-    return Ask.objects.filter(agent__in=keys.agents_of(key))
+    """What the key's person may see, and of its agent alone where it has one."""
+    if key.person is None:
+        return Ask.objects.filter(agent__in=keys.agents_of(key))
+    mine = access.asks_of(key.person)
+    return mine.filter(agent=key.agent_id) if key.agent_id else mine
 
 
 def _filtered(asks: QuerySet[Ask], query: shapes.AskQuery) -> QuerySet[Ask]:

@@ -103,6 +103,7 @@ class Asks(_Out):
 class Answered(_Out):
     ask: Ask
     repeated: bool = Field(description="Whether this very answer had been recorded before.")
+    decided: bool = Field(description="False for a vote after which others still have to vote.")
 
 
 class Withdrawn(_Out):

@@ -17,7 +17,6 @@ from django.utils.safestring import SafeString
 
 from agents.models import Event, Session
 from asks import access, queue
-from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.markdown import assembled
 from workspace.pages import cards
@@ -90,7 +89,7 @@ def _wait_elsewhere(person: AbstractBaseUser, names: Held) -> Held:
     asks, sessions = _numbers(names, "ask-"), _numbers(names, "session-")
     waiting: set[str] = set()
     if asks:
-        still = access.asks_of(person).filter(pk__in=asks, status=AskStatus.OPEN)
+        still = access.asks_for(person).filter(pk__in=asks)
         waiting |= {f"ask-{pk}" for pk in still.values_list("pk", flat=True)}
     if sessions:
         stuck = queue.blocked_sessions(person).filter(pk__in=sessions)
