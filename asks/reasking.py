@@ -14,7 +14,7 @@ from asks import access, binding, closing, raising, refusals
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Reason, Style
 from asks.locking import lock_ask
-from asks.models import Ask, Gate
+from asks.models import Ask, Dropped, Gate
 from asks.refusals import Answer, Refused
 
 WHY_STALE = "What was asked had changed."
@@ -51,6 +51,9 @@ def reopen(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Ref
         return refusals.record(refusals.not_found(), attempt, ask=expired, ask_ref=ask_id)
     if (again := raising.again_of(expired)) is not None:
         return again
+    if Dropped.objects.filter(ask=expired).exists():
+        dropped = refusals.refuse(Reason.CLOSED, expired, "This question was dropped.")
+        return refusals.record(dropped, attempt, ask=expired, ask_ref=ask_id)
     if expired.status != AskStatus.EXPIRED or expired.session.state == SessionState.ENDED:
         why = f"Only a question that expired can be asked again; this one is {expired.status}."
         return refusals.record(

@@ -58,6 +58,7 @@ class Ask(models.Model):
         related_name="claimed_asks",
     )
     claimed_at = models.DateTimeField(null=True, blank=True)
+    extended = models.PositiveSmallIntegerField(default=0, db_default=0)
     card_version = models.PositiveIntegerField(default=0, db_default=0)
     status = models.CharField(max_length=16, choices=AskStatus.choices, default=AskStatus.OPEN)
     opened_at = models.DateTimeField(db_default=Now())

@@ -1,0 +1,100 @@
+"""What is said about an open ask as time goes by, each thing once, and how its time is prolonged."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from agents import clock, events, hints
+from agents.locking import lock_one
+from agents.models import Session
+from asks import access, ledger, refusals, terms, working_hours
+from asks.lifecycle import AskStatus, Reason
+from asks.locking import lock_ask
+from asks.models import Ask, Nudge, NudgeKind
+from asks.refusals import Answer, Refused
+
+BATCH = 100
+WORDS: dict[str, str] = {
+    NudgeKind.REMINDER: "This question still waits for an answer.",
+    NudgeKind.ESCALATION: "This question has waited too long",
+    NudgeKind.WARNING: "This question expires soon. Without an answer nothing is approved.",
+}
+
+
+def give_due() -> int:
+    """Say everything whose time has come; how much was said. Safe to run anywhere, at once."""
+    due = Nudge.objects.filter(said_at=None, due_at__lte=clock.now()).order_by("due_at", "pk")
+    rows = due.values_list("ask__session_id", "pk")
+    return sum(_give(*row) for row in rows[:BATCH])
+
+
+@transaction.atomic
+def _give(session_id: int, nudge_id: int) -> bool:
+    """Say one thing, unless the ask is closed by now; either way it is done with."""
+    session = lock_one(Session.objects.filter(pk=session_id), if_free=True)
+    if session is None:
+        return False
+    nudge = Nudge.objects.filter(pk=nudge_id, said_at=None).select_related("ask__run").first()
+    if nudge is None:
+        return False
+    nudge.said_at = session.locked_at
+    nudge.save(update_fields=["said_at"])
+    ask = nudge.ask
+    if ask.status != AskStatus.OPEN or (ask.expires_at and ask.expires_at <= session.locked_at):
+        return False
+    text = WORDS[nudge.kind]
+    if nudge.kind == NudgeKind.ESCALATION:
+        text = f"{text}. It is escalated to {nudge.to}." if nudge.to else f"{text}."
+    data = {"ask_id": ask.pk, "kind": nudge.kind, "to": nudge.to}
+    events.record(session, "reminded", actor="system", run=ask.run, text=text, data=data)
+    hints.owners_moved(session.agent_id)
+    return True
+
+
+@transaction.atomic
+def extend(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
+    """Give an open ask as much time again, from now on, as often as its policy lets one."""
+    attempt, ask = Answer(by=by, text="extend", via=via), lock_ask(ask_id)
+    refused = refusals.not_found() if ask is None else _may_not(ask, by)
+    if ask is None or refused is not None:
+        return refusals.record(refused or refusals.not_found(), attempt, ask=ask, ask_ref=ask_id)
+    _extend(ask, by)
+    return ask
+
+
+def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
+    if not access.may_see(by, ask):
+        return refusals.not_found()
+    if ask.status != AskStatus.OPEN:
+        return refusals.already_closed(ask)
+    if ask.expires_at is not None and ask.expires_at <= ask.session.locked_at:
+        return refusals.refuse(Reason.EXPIRED, ask)
+    kept = terms.of(ask)
+    if ask.expires_at is None or kept.extend_by is None or ask.extended >= kept.extensions:
+        return refusals.refuse(Reason.NOT_ALLOWED, ask, "The policy allows no more time for this.")
+    return None
+
+
+def _extend(ask: Ask, by: AbstractBaseUser) -> None:
+    """The deadline, its warning, the thread and the ledger, all at once."""
+    session, kept, actor = ask.session, terms.of(ask), f"human:{by.get_username()}"
+    wait = kept.extend_by
+    if wait is None:
+        return
+    ask.expires_at = working_hours.after(session.locked_at, wait, kept.hours)
+    ask.extended += 1
+    ask.card_version += 1
+    ask.save(update_fields=["expires_at", "extended", "card_version"])
+    if kept.warn_before is not None:
+        ask.nudges.filter(kind=NudgeKind.WARNING, said_at=None).update(said_at=session.locked_at)
+        warning = terms.warning(ask.expires_at, kept.warn_before, ask.extended)
+        warning.ask = ask
+        warning.save()
+    until = ask.expires_at.isoformat()
+    data = {"ask_id": ask.pk, "expires_at": until}
+    events.record(
+        session, "extended", actor=actor, run=ask.run, text="Gave it more time.", data=data
+    )
+    ledger.append("extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor)
+    hints.owners_moved(session.agent_id)
