@@ -12,7 +12,6 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
@@ -50,6 +49,8 @@ class Duty:
 DUTIES = (
     Duty(1.0, ticking.tick),
     Duty(1.0, expiry.expire_due),
+    Duty(2.0, deadlines.give_due),
+    Duty(5.0, interrupted.ask_about_interrupted),
     Duty(5.0, sweeping.sweep),
     Duty(5.0, signed_channel.scan_for_worker),
     Duty(10.0, anchoring.anchor_if_due),
@@ -58,7 +59,10 @@ DUTIES = (
 
 
 async def work(concurrency: int, say: Callable[[str], None]) -> None:
-    """Carry up to so many runs at once until SIGTERM or SIGINT; then give back what is not done."""
+    """Carry up to so many runs at once until SIGTERM or SIGINT; then give back what is not done.
+
+    Raises RuntimeError when a part of it ends by itself: whoever supervises us starts us again.
+    """
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE_THREADS, "database"))
     stop = asyncio.Event()
@@ -68,11 +72,15 @@ async def work(concurrency: int, say: Callable[[str], None]) -> None:
     jobs = [asyncio.create_task(_keep_fetching(carrier, concurrency, say))]
     jobs += [asyncio.create_task(_do_regularly(duty)) for duty in DUTIES]
     jobs.append(asyncio.create_task(Courier().run(stop)))
-    await stop.wait()
+    asked = asyncio.create_task(stop.wait())
+    await asyncio.wait([asked, *jobs], return_when=asyncio.FIRST_COMPLETED)
+    broken = [] if stop.is_set() else [job for job in jobs if job.done()]
     for job in jobs:
         job.cancel()
     ending = asyncio.create_task(carrier.stop())
     await asyncio.wait([*jobs, ending], timeout=STOP_WITHIN)
+    for job in broken:
+        raise RuntimeError("A part of the worker ended by itself.") from job.exception()
     say("Worker stopped.")
 
 
@@ -101,29 +109,34 @@ async def _until_reached() -> None:
 
 async def _fetch(carrier: Carrier, concurrency: int, say: Callable[[str], None]) -> None:
     """Fetch and run jobs until the connection is lost: it then returns, or raises."""
-    connector = PsycopgConnector(
+    async with _connections() as pool:
+        with app.replace_connector(PsycopgConnector()):
+            async with app.open_async(pool):
+                say(f"Worker {worker_name()} ready: up to {concurrency} runs at once.")
+                await app.run_worker_async(
+                    queues=[tasks.QUEUE],
+                    concurrency=concurrency,
+                    install_signal_handlers=False,
+                    fetch_job_polling_interval=POLL_EVERY,
+                    # Whatever ends the fetching, runs go on in the carrier, or it gives them back.
+                    shutdown_graceful_timeout=0.5,
+                    additional_context={"carrier": carrier},
+                    # Jobs touch no connection of Django's themselves.
+                    task_middleware=[],
+                )
+
+
+def _connections() -> AsyncConnectionPool:
+    """The queue's own. None is asked first whether it lives: a dead one is a restart, no harm."""
+    return AsyncConnectionPool(
         kwargs=connector_params(),
         configure=_by_statement,
-        pool_factory=_pool,
         min_size=1,
         max_size=4,
         timeout=3.0,
         reconnect_timeout=3.0,
+        open=False,
     )
-    with app.replace_connector(connector):
-        async with app.open_async():
-            say(f"Worker {worker_name()} ready: up to {concurrency} runs at once.")
-            await app.run_worker_async(
-                queues=[tasks.QUEUE],
-                concurrency=concurrency,
-                install_signal_handlers=False,
-                fetch_job_polling_interval=POLL_EVERY,
-                # Whatever ends the fetching, runs go on in the carrier, or are given back by it.
-                shutdown_graceful_timeout=0.5,
-                additional_context={"carrier": carrier},
-                # Jobs touch no connection of Django's themselves.
-                task_middleware=[],
-            )
 
 
 async def _by_statement(connection: AsyncConnection) -> None:
@@ -133,11 +146,6 @@ async def _by_statement(connection: AsyncConnection) -> None:
     """
     await connection.set_autocommit(True)
     await connection.execute("SET synchronous_commit TO off")
-
-
-def _pool(**options: Any) -> AsyncConnectionPool:
-    """A pool that does not ask each connection first whether it lives: a dead one is a restart."""
-    return AsyncConnectionPool(**{**options, "check": None})
 
 
 async def _do_regularly(duty: Duty) -> None:

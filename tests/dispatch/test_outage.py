@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import dj_database_url
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
@@ -24,6 +23,7 @@ from tests.dispatch.world import (
     disconnect,
     eventually,
     pid_in,
+    point_at,
     said,
     seqs,
     session_of,
@@ -58,13 +58,6 @@ def database(
                 disconnect()
                 private.stop()
                 server.point_at(before)
-
-
-def point_at(url: str) -> None:
-    """Use the database of a URL, here and in the processes we start."""
-    disconnect()
-    os.environ["DATABASE_URL"] = url
-    connections["default"].settings_dict.update(dj_database_url.parse(url))
 
 
 def power_cut(postgres: LocalPostgres) -> None:

@@ -92,6 +92,14 @@ def test_an_emptied_queue_heals(owner: User, start_worker: StartWorker) -> None:
     until(run, "completed")
 
 
+def test_a_worker_that_was_taken_for_dead_works_on(owner: User, start_worker: StartWorker) -> None:
+    """Its entry in the queue's books was removed while it was frozen; it makes itself a new one."""
+    start_worker()
+    assert execute("DELETE FROM procrastinate_workers") == 1
+    until(start(session_of(owner, "greeter", DONE), owner), "completed")
+    eventually(ProcrastinateWorker.objects.exists, "it is in the books again")
+
+
 def test_a_job_that_waits_for_its_time_is_found(owner: User, start_worker: StartWorker) -> None:
     """Nobody notifies of it: it is found by polling, so the worker must poll often."""
     run = start(session_of(owner, "greeter", DONE), owner)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import dj_database_url
 from django.contrib.auth.models import User
 from django.db import connections
 
@@ -31,7 +32,9 @@ class Worker(ManagedProcess):
 
     def start(self) -> None:
         super().start()
-        eventually(lambda: "ready: up to" in self.said() or not self.is_running(), "the worker is ready")
+        eventually(
+            lambda: "ready: up to" in self.said() or not self.is_running(), "the worker is ready"
+        )
         if not self.is_running():
             raise RuntimeError(f"the worker did not start:\n{self.said()}")
 
@@ -119,3 +122,10 @@ def disconnect() -> None:
 def pid_in(file: Path) -> int:
     """The process id that a command writes into a file, once it is there."""
     return int(eventually(lambda: file.exists() and file.read_text().strip(), f"{file} is there"))
+
+
+def point_at(url: str) -> None:
+    """Use the database of a URL, here and in the processes we start."""
+    disconnect()
+    os.environ["DATABASE_URL"] = url
+    connections["default"].settings_dict.update(dj_database_url.parse(url))
