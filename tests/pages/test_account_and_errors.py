@@ -127,3 +127,9 @@ def test_headers_that_keep_others_out(as_owner: Client) -> None:
     assert response["X-Frame-Options"] == "DENY"
     assert response["Referrer-Policy"] == "same-origin"
     assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_host_that_is_not_ours_is_refused_in_words(client: Client) -> None:
+    response = client.get("/login", headers={"host": "evil.example"})
+    assert response.status_code == 400
+    assert "could not be read" in response.content.decode()

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve, reverse
@@ -53,7 +54,10 @@ def typed_words(request: HttpRequest) -> list[str]:
 def page_to_return_to(request: HttpRequest) -> str:
     """The page a form stood on, if it is one of ours and can be opened; else the queue."""
     came_from = request.headers.get("Referer", "")
-    here = {request.get_host()}
+    try:
+        here = {request.get_host()}
+    except DisallowedHost:
+        here = set()
     if url_has_allowed_host_and_scheme(came_from, here, require_https=request.is_secure()):
         path = urlsplit(came_from).path
         try:
