@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -24,8 +24,7 @@ from workspace.pages.wording import wake_in_words
 @require_safe
 def agents(request: OwnerRequest) -> HttpResponse:
     """GET /agents/: mine, each with its status and why."""
-    dead = given_up_of(request.user).count()
-    return show(request, "agents", "agents", page=page_of(_with_home(request), request), dead=dead)
+    return show(request, "agents", "agents", page=page_of(_with_home(request), request))
 
 
 @require_safe
@@ -91,8 +90,11 @@ def agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
 
 
 def _with_home(request: OwnerRequest) -> QuerySet[Agent]:
-    """The reader's agents with their home session and how many asks are open, in two queries."""
+    """The reader's agents with their home session, how many asks are open, and how many sessions
+    were given up, in two queries."""
     home = Prefetch("sessions", Session.objects.filter(is_home=True), to_attr="home")
     waiting = Count("asks", filter=Q(asks__status=AskStatus.OPEN))
-    mine = access.agents_of(request.user).annotate(waiting=waiting)
+    dead = given_up_of(request.user).filter(agent=OuterRef("pk")).order_by().values("agent")
+    given_up = Subquery(dead.annotate(number=Count("pk")).values("number"))
+    mine = access.agents_of(request.user).annotate(waiting=waiting, given_up=given_up)
     return mine.prefetch_related(home).order_by("slug")
