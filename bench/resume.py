@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -123,8 +123,7 @@ def _stamp(file: Path, number: int) -> int:
     return int(lines()[number])
 
 
-def _wait(ready: object) -> None:
-    assert callable(ready)
+def _wait(ready: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not ready():
         if time.monotonic() > deadline:
@@ -154,12 +153,18 @@ def _processes(folder: Path) -> Iterator[None]:
             process.wait(timeout=PATIENCE)
 
 
+def _append(file: Path, line: str) -> None:
+    with file.open("a") as lines:
+        lines.write(line)
+
+
 def bare_worker() -> None:
     """The yardstick: the queue's own worker with a task that only tells the time."""
     import asyncio
 
-    import bench.world  # noqa: F401 -- names the settings
     import django
+
+    import bench.world  # noqa: F401 -- names the settings
 
     django.setup()
     from procrastinate.contrib.django import app
@@ -167,8 +172,7 @@ def bare_worker() -> None:
     @app.task(name=NOOP, queue=QUEUE)
     async def noop(stamp: str) -> None:
         now = time.time_ns()
-        with Path(stamp).open("a") as file:
-            file.write(f"{now}\n")
+        await asyncio.to_thread(_append, Path(stamp), f"{now}\n")
 
     async def work() -> None:
         from procrastinate.contrib.django.django_connector import DjangoConnector

@@ -1,0 +1,89 @@
+"""Whoever waited for the lock sees what happened meanwhile: the run, the epoch and the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+
+from agents import clock, locking, settling, starting
+from agents.events import NewEvent
+from agents.lifecycle import Outcome
+from agents.models import Run, Session
+from agents.runtime import Ended, Turn
+from tests.dispatch.world import DONE, seqs, session_of, start
+from tests.races.racing import Beside
+
+
+@pytest.fixture
+def turn(owner: User) -> Turn:
+    run = start(session_of(owner, "greeter", DONE), owner)
+    claimed = starting.claim(run_id=run.pk, worker="here")
+    assert claimed is not None
+    return claimed
+
+
+WRITERS: dict[str, Callable[[Turn], object]] = {
+    "append": lambda turn: starting.append(turn.fence, [NewEvent("output", "agent:x", "late")]),
+    "renew": lambda turn: starting.renew(turn.fence),
+    "give back": lambda turn: starting.give_back(turn.fence),
+    "settle": lambda turn: settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE)),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_a_writer_that_waited_while_the_run_was_taken_over_is_refused(
+    turn: Turn, write: Callable[[Turn], object]
+) -> None:
+    """It is blocked by the session's lock alone: the taker can write the run while it waits."""
+    with transaction.atomic():
+        locking.lock_session(turn.session_id)
+        Run.objects.filter(pk=turn.run_id).update(status="running")
+        late = Beside(lambda: write(turn))
+        late.wait_until_blocked()
+        Run.objects.filter(pk=turn.run_id).update(epoch=turn.epoch + 1, worker="there")
+    assert late.result() is False
+    run = Run.objects.get(pk=turn.run_id)
+    assert (run.status, run.epoch, run.worker) == ("running", turn.epoch + 1, "there")
+    assert seqs(run.session) == list(range(1, len(seqs(run.session)) + 1))
+
+
+def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
+    @transaction.atomic
+    def lock() -> Run | None:
+        return locking.lock_session_of(turn.run_id)
+
+    with transaction.atomic():
+        locking.lock_session(turn.session_id)
+        late = Beside(lock)
+        late.wait_until_blocked()
+        Session.objects.filter(pk=turn.session_id).update(title="moved")
+        moment = clock.now()
+    run = late.result()
+    assert run is not None
+    assert run.session.title == "moved"
+    assert run.session.locked_at > moment
+
+
+def test_a_lapsed_claim_that_is_renewed_in_time_is_not_taken(turn: Turn) -> None:
+    """The taker waited; meanwhile the holder came back and renewed."""
+    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - starting.lease())
+    with transaction.atomic():
+        locking.lock_session(turn.session_id)
+        taker = Beside(lambda: starting.claim(run_id=turn.run_id, worker="there"))
+        taker.wait_until_blocked()
+        assert starting.renew(turn.fence)
+    assert taker.result() is None
+    assert Run.objects.get(pk=turn.run_id).worker == "here"
+
+
+def test_a_claim_whose_answer_was_lost_is_found_again(turn: Turn) -> None:
+    """By the worker that made it and by no other."""
+    again = starting.claim(run_id=turn.run_id, worker="here", again=True)
+    assert again is not None
+    assert (again.epoch, again.given) == (turn.epoch, turn.given)
+    assert starting.claim(run_id=turn.run_id, worker="here") is None
+    assert starting.claim(run_id=turn.run_id, worker="there", again=True) is None
