@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
+from django.core.exceptions import DisallowedHost
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
-from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve, reverse
