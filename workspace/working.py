@@ -22,7 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 from agents import sweeping, tasks, ticking
 from agents.database import LOST, answers, once_in_database, pool_in_use, until_it_answers
 from agents.dispatch import Carrier, worker_name
-from asks import anchoring, expiry, signed_channel
+from asks import anchoring, deadlines, expiry, interrupted, signed_channel
 from workspace.notify.courier import Courier
 
 log = logging.getLogger(__name__)
