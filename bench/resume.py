@@ -135,16 +135,16 @@ def _wait(ready: Callable[[], object]) -> None:
 def _processes(folder: Path) -> Iterator[None]:
     """Our worker, and a bare one of the queue's own."""
     commands = [[sys.executable, "manage.py", "worker"], [sys.executable, "-m", "bench.resume"]]
+    logs = [folder / f"log-{number}" for number in range(len(commands))]
     started = []
-    for number, command in enumerate(commands):
-        log = folder / f"log-{number}"
-        with log.open("wb") as output:
-            started.append(subprocess.Popen(command, stdout=output, stderr=output))
-        _wait(lambda: "ready" in log.read_text())  # noqa: B023 -- waited for within the round
     try:
+        for command, log in zip(commands, logs, strict=True):
+            with log.open("wb") as output:
+                started.append(subprocess.Popen(command, stdout=output, stderr=output))
+        _wait(lambda: all("ready" in log.read_text() for log in logs))
         yield
     except TimeoutError as error:
-        error.add_note("".join((folder / f"log-{number}").read_text() for number in (0, 1)))
+        error.add_note("\n".join(log.read_text() for log in logs))
         raise
     finally:
         for process in started:
