@@ -10,7 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser, User
-from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models import (
+    BooleanField,
+    Case,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+)
 from django.db.models.functions import Now
 
 from agents.models import Agent, Session
@@ -60,6 +71,24 @@ def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:
     voted = Exists(Vote.objects.filter(ask=OuterRef("pk"), voter=person.pk))
     waiting = Ask.objects.filter(own | _among(unbarred), status=AskStatus.OPEN)
     return waiting.exclude(barred__contains=[person.pk or 0]).exclude(voted)
+
+
+def in_whose_name(asks: QuerySet[Ask], person: AbstractBaseUser) -> QuerySet[Ask]:
+    """Adds to asks that wait on a person ``in_the_name_of`` and ``delegated_until``; null for one's own.
+
+    They cost nothing where nothing is delegated, and no query in any case.
+    """
+    own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
+    able = Q(delegator__agents=OuterRef("agent")) | Q(delegator__groups=OuterRef("answered_by"))
+    reach = delegations_to(person).filter(able, Q(agent=None) | Q(agent=OuterRef("agent")))
+    first = reach.exclude(_IsAny(F("delegator_id"), OuterRef("barred"))).order_by("pk")
+
+    def unless_own(field: str) -> Case:
+        return Case(When(own, then=None), default=Subquery(first.values(field)[:1]))
+
+    return asks.annotate(
+        in_the_name_of=unless_own("delegator__username"), delegated_until=unless_own("ends_at")
+    )
 
 
 def delegations_to(person: AbstractBaseUser) -> QuerySet[Delegation]:

@@ -30,7 +30,8 @@ class Waiting:
 
 def open_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
     """The open asks a person may answer, longest wait first, with all that a card shows."""
-    return with_card_facts(access.asks_for(person)).order_by("opened_at", "pk")
+    mine = access.in_whose_name(access.asks_for(person), person)
+    return with_card_facts(mine).order_by("opened_at", "pk")
 
 
 def with_card_facts(asks: QuerySet[Ask]) -> QuerySet[Ask]:

@@ -7,28 +7,31 @@ and keeps what was typed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.lifecycle import AgentState, SessionState
 from agents.models import Session
 from asks import access, queue
-from asks.answering import Answered
+from asks.answering import Answered, Voted
 from asks.answering import answer as give_answer
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask
 from asks.refusals import Refused
 from asks.withdrawing import withdraw as take_back
-from workspace.pages import cards, parts
-from workspace.pages.card_facts import facts_of, with_past
+from workspace.pages import cards, parts, proving_who
+from workspace.pages.card_facts import OptionFacts, facts_of, with_past
 from workspace.pages.requests import BINDING_FIELDS, OwnerRequest, show
 from workspace.visible import visible_line
+
+WORDS_ARE_WRONG = frozenset({Reason.EMPTY, Reason.INVALID, Reason.REASON_REQUIRED})
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,19 @@ class Posted:
 
     @classmethod
     def of(cls, form: QueryDict) -> Posted:
-        """`send` says that words were sent: pressing it with none never becomes an option."""
+        """`send` says that words were sent: pressing it with none never becomes an option.
+
+        `same` gives the answer to a stale card to the one in its place; it was confirmed there.
+        """
         options = [] if "send" in form else form.getlist("option")
+        same = form.get("same", "")
+        options = [same] if same else options
         echo = {name: str(form[name]) for name in BINDING_FIELDS if form.get(name)}
         return cls(
             option="\n".join(options),  # two at once are none that was offered
             text=form.get("text", ""),
             echo=echo or None,
-            confirmed=form.get("confirmed", ""),
+            confirmed=same or form.get("confirmed", ""),
             back="back" in form,
         )
 
@@ -58,8 +66,8 @@ class Posted:
 @require_safe
 def ask(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """GET /asks/<id>/: the ask alone, open or over."""
-    found = _find(request.user, ask_id)
-    return _page(request, found, _card(request, found))
+    found = find(request.user, ask_id)
+    return _page(request, found, card_of(request, found))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -72,12 +80,19 @@ def answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     if pause is not None:
         return pause
     result = give_answer(
-        ask_id=ask_id, by=request.user, option=posted.option, text=posted.text, echo=posted.echo
+        ask_id=ask_id,
+        by=request.user,
+        option=posted.option,
+        text=posted.text,
+        echo=posted.echo,
+        authenticated_at=proving_who.proved_at(request),
     )
     if isinstance(result, Answered):
-        found = _find(request.user, ask_id)
-        return _done(request, found, _recorded(found, repeated=result.repeated))
-    return _refused(request, result, typed=posted.text)
+        found = find(request.user, ask_id)
+        return done(request, found, _recorded(found, repeated=result.repeated))
+    if isinstance(result, Voted):
+        return done(request, find(request.user, ask_id), _voted(result))
+    return refused_card(request, result, posted)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -88,14 +103,15 @@ def withdraw(request: OwnerRequest, ask_id: int) -> HttpResponse:
     reason = request.POST.get("reason", "")
     result = take_back(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
-        return _refused(request, result, withdraw_typed=reason)
-    found = _find(request.user, ask_id)
-    return _done(
+        return refused_card(request, result, withdraw_typed=reason)
+    found = find(request.user, ask_id)
+    return done(
         request, found, f"The question of {found.agent.slug} is taken back. Nothing was approved."
     )
 
 
-def _find(person: User, ask_id: int) -> Ask:
+def find(person: User, ask_id: int) -> Ask:
+    """An ask that the reader may see, with all that its card shows. Raises Http404."""
     mine = access.asks_of(person).filter(pk=ask_id)
     found = with_past(queue.with_card_facts(mine)).first()
     if found is None:
@@ -120,35 +136,76 @@ def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResp
     return _respond(request, found, cards.ask_card(facts, csrf=get_token(request), state=state))
 
 
-def _refused(
-    request: OwnerRequest, refused: Refused, *, typed: str = "", withdraw_typed: str = ""
+def refused_card(
+    request: OwnerRequest,
+    refused: Refused,
+    posted: Posted | None = None,
+    *,
+    withdraw_typed: str = "",
 ) -> HttpResponse:
     """The card again, with why and with what was typed.
 
-    If it was asked anew meanwhile, the new card.
+    If it was asked anew meanwhile, the new card, with the same answer to be given by one press.
     """
     if refused.ask is None or refused.reason == Reason.NOT_FOUND:
         raise Http404
     fresh = refused.replaced_by
-    found = _find(request.user, (fresh or refused.ask).pk)
+    found = find(request.user, (fresh or refused.ask).pk)
+    typed = posted.text.replace("\x00", "\ufffd") if posted else ""
+    unexplained = posted is not None and refused.reason == Reason.REASON_REQUIRED
     state = cards.CardState(
         refused=refused.detail,
-        words_are_wrong=refused.reason in {Reason.EMPTY, Reason.INVALID} and not withdraw_typed,
-        typed=typed.replace("\x00", "\ufffd"),
+        words_are_wrong=refused.reason in WORDS_ARE_WRONG and not withdraw_typed,
+        typed=typed,
         withdraw_typed=withdraw_typed,
         replaces=refused.ask.pk if fresh else None,
+        same=_same_again(found, posted) if fresh and posted else None,
+        confirming=facts_of(found).option(posted.option) if posted and unexplained else None,
+        prove=refused.reason == Reason.REAUTHENTICATE,
+        again=get_token(request),
     )
-    card = _card(request, found, state)
+    card = card_of(request, found, state)
     return _respond(request, found, card, status=refused.http_status)
 
 
-def _card(request: OwnerRequest, found: Ask, state: cards.CardState | None = None) -> str:
-    if found.status == AskStatus.OPEN:
-        return cards.ask_card(facts_of(found), csrf=get_token(request), state=state)
-    return cards.settled_card(found, state=state)
+def _same_again(fresh: Ask, posted: Posted) -> OptionFacts | None:
+    """The option that was chosen, if the fresh ask still offers it in the same words."""
+    option, before = facts_of(fresh).option(posted.option), getattr(fresh, "supersedes", None)
+    if option is None or before is None:
+        return None
+    was = before.options.filter(key=posted.option).values_list("label", flat=True).first()
+    return option if was == option.label else None
 
 
-def _done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
+def card_of(request: OwnerRequest, found: Ask, state: cards.CardState | None = None) -> str:
+    """The card of an ask as it is now, for this reader."""
+    if found.status != AskStatus.OPEN:
+        return cards.settled_card(found, state=state or cards.CardState(again=get_token(request)))
+    standing = access.standing_of(request.user, found)
+    if why := _why_not(request.user, found, standing):
+        state = replace(state or cards.CardState(), may_not=why)
+    note = _name_note(request.user, found, standing)
+    return cards.ask_card(facts_of(found), csrf=get_token(request), state=state, name=note)
+
+
+def _why_not(person: User, found: Ask, standing: access.Standing) -> str:
+    """Why the reader answers nothing here; empty when they do."""
+    if not standing.names:
+        return standing.bar or "Others answer this question."
+    mine = next((vote for vote in found.votes.all() if vote.voter_id == person.pk), None)
+    return f"You voted “{mine.option_label}”. It waits for the others." if mine else ""
+
+
+def _name_note(person: User, found: Ask, standing: access.Standing) -> SafeString:
+    """In whose name the reader answers, if not in their own."""
+    if not standing.names or person.pk in standing.names:
+        return cards.name_note(None, None)
+    delegations = access.delegations_to(person).filter(delegator__in=standing.names)
+    first = delegations.order_by("pk").values_list("delegator__username", "ends_at").first()
+    return cards.name_note(*(first or (None, None)))
+
+
+def done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
     if not request.htmx:
         messages.success(request, words)
         return redirect("needs_you")
@@ -170,6 +227,13 @@ def _respond(request: OwnerRequest, found: Ask, card: str, *, status: int = 200)
 
 def _page(request: OwnerRequest, found: Ask, card: str, *, status: int = 200) -> HttpResponse:
     return show(request, "ask", "needs_you", status=status, ask=found, card=card)
+
+
+def _voted(result: Voted) -> str:
+    tally = result.tally
+    start = "Recorded already" if result.repeated else "Your vote is recorded"
+    said = visible_line(result.vote.option_label)[:80]
+    return f"{start}: {said}. {tally.approvals} of {tally.needed} approve; it is not decided yet."
 
 
 def _recorded(found: Ask, *, repeated: bool) -> str:

@@ -1,7 +1,7 @@
 """All that a card of an ask shows, read once and kept apart from the database.
 
-An open ask never changes: neither do its options, its gate or its words. So what is read here may
-be kept as long as the ask is open.
+An open ask never changes: neither do its options, its gate or its words. What does (votes, a claim,
+a deadline) moves its `card_version`, so what is read here may be kept as long as that stands.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.db.models import F, Prefetch, QuerySet
 
 from asks.lifecycle import AskKind, Style
 from asks.models import Ask, Gate
+from workspace.pages.card_rules import ChangeFacts, RuleFacts, changes_of, rules_of
 from workspace.templatetags.words import age
 
 TITLE_LENGTH = 160
@@ -32,6 +33,7 @@ class OptionFacts:
     label: str
     detail: str
     style: str
+    wants_reason: bool = False
 
     @property
     def is_danger(self) -> bool:
@@ -100,7 +102,13 @@ class AskFacts:
     action: ActionFacts | None
     added: tuple[tuple[str, str], ...]
     earlier: tuple[EarlierGate, ...] = ()
+    rules: RuleFacts = RuleFacts()
+    changes: ChangeFacts | None = None
     imported: bool = False
+
+    @property
+    def wants_reason(self) -> bool:
+        return any(option.wants_reason for option in self.options)
 
     @property
     def first_options(self) -> tuple[OptionFacts, ...]:
@@ -143,7 +151,7 @@ def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 
 def facts_of(ask: Ask) -> AskFacts:
     """Reads an ask that came with all that it shows (`asks.queue.with_card_facts`)."""
-    gate = gate_of(ask)
+    gate, rules = gate_of(ask), rules_of(ask)
     return AskFacts(
         id=ask.pk,
         session_id=ask.session_id,
@@ -157,7 +165,13 @@ def facts_of(ask: Ask) -> AskFacts:
         prompt_html=ask.prompt_html,
         is_long=_is_long(ask.prompt),
         options=tuple(
-            OptionFacts(option.key, option.label, option.detail, option.style)
+            OptionFacts(
+                option.key,
+                option.label,
+                option.detail,
+                option.style,
+                rules.wants_reason(option.style, option.meaning),
+            )
             for option in ask.options.all()
         ),
         free_text=ask.free_text,
@@ -165,6 +179,8 @@ def facts_of(ask: Ask) -> AskFacts:
         action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
         added=tuple((name, _words(value)) for name, value in ask.context.items()),
         earlier=_earlier(ask, gate) if gate else (),
+        rules=rules,
+        changes=changes_of(ask),
         imported=ask.imported,
     )
 

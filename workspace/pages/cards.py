@@ -1,7 +1,7 @@
 """The HTML of the cards in the queue, whatever state they are in.
 
-The HTML of an untouched card is remembered, since an open ask never changes. The one thing that
-differs between readers, the CSRF token, goes into a slot that no agent can name.
+The HTML of an untouched card is remembered as long as its version stands. What differs between
+readers, the CSRF token and in whose name they answer, goes into slots that no agent can name.
 """
 
 from __future__ import annotations
@@ -23,18 +23,24 @@ from workspace.markdown import assembled
 from workspace.pages.card_facts import AskFacts, OptionFacts, facts_of, with_past
 from workspace.templatetags.words import age
 
-Key = tuple[int, datetime, str]
+Key = tuple[int, datetime, str, int]
 
 REMEMBERED = 2_000
 """Cards whose HTML a process keeps, a few kilobytes each."""
 
 _CSRF_SLOT = secrets.token_hex(16)
+_NAME_SLOT = secrets.token_hex(16)
 _remembered: dict[Key, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CardState:
-    """What happened to a card since it was shown: a refusal, typed words, an answer to confirm."""
+    """What happened to a card since it was shown: a refusal, typed words, an answer to confirm.
+
+    `same` is the answer that a stale card was given, to be given to this one by one press; `prove`
+    that the reader must prove who they are first; `may_not` why the reader answers nothing here;
+    `again` is the token with which what expired can be asked again.
+    """
 
     refused: str = ""
     words_are_wrong: bool = False
@@ -42,14 +48,29 @@ class CardState:
     withdraw_typed: str = ""
     confirming: OptionFacts | None = None
     replaces: int | None = None
+    same: OptionFacts | None = None
+    prove: bool = False
+    may_not: str = ""
+    again: str = ""
 
 
-def ask_card(facts: AskFacts, *, csrf: str, state: CardState | None = None) -> SafeString:
+def ask_card(
+    facts: AskFacts, *, csrf: str, state: CardState | None = None, name: str = ""
+) -> SafeString:
     """The card of an open ask.
 
-    `csrf` is empty for a card that a socket sends: the page has the token.
+    `csrf` is empty for a card that a socket sends: the page has the token. `name` is HTML that says
+    in whose name the reader answers, if not in their own.
     """
-    return _render("parts/card_ask.html", ask=facts, state=state or CardState(), csrf=csrf)
+    state = state or CardState()
+    return _render("parts/card_ask.html", ask=facts, state=state, csrf=csrf, in_whose_name=name)
+
+
+def name_note(username: str | None, until: datetime | None) -> SafeString:
+    """Says in whose name the reader answers; empty for one's own."""
+    if username is None:
+        return SafeString()
+    return _render("parts/in_the_name_of.html", username=username, until=until)
 
 
 @dataclass(frozen=True)
@@ -59,16 +80,20 @@ class Line:
     pk: int
     opened_at: datetime
     session_id: int
+    version: int
+    in_the_name_of: str | None = None
+    until: datetime | None = None
 
     @property
     def key(self) -> Key:
         """The moment guards against a restored database that gives a number away again."""
-        return self.pk, self.opened_at, age(self.opened_at)
+        return self.pk, self.opened_at, age(self.opened_at), self.version
 
 
 def lines(asks: QuerySet[Ask]) -> list[Line]:
     """The places of (a slice of) `asks.queue.open_asks`, in their order, in one query."""
-    rows = asks.prefetch_related(None).values_list("pk", "opened_at", "session_id")
+    columns = ["pk", "opened_at", "session_id", "card_version", "in_the_name_of", "delegated_until"]
+    rows = asks.prefetch_related(None).values_list(*columns)
     return [Line(*row) for row in rows]
 
 
@@ -76,8 +101,13 @@ def ask_cards(places: Sequence[Line], *, csrf: str) -> list[SafeString]:
     """The untouched cards at these places; two queries for those not remembered, else none."""
     keys = {place.pk: place.key for place in places}
     _remember([pk for pk, key in keys.items() if key not in _remembered])
-    found = (_remembered.get(key) for key in keys.values())
-    return [assembled(html.replace(_CSRF_SLOT, csrf)) for html in found if html]
+    found = ((place, _remembered.get(keys[place.pk])) for place in places)
+    return [_for_reader(html, place, csrf) for place, html in found if html]
+
+
+def _for_reader(html: str, place: Line, csrf: str) -> SafeString:
+    note = name_note(place.in_the_name_of, place.until)
+    return assembled(html.replace(_CSRF_SLOT, csrf).replace(_NAME_SLOT, note))
 
 
 def _remember(missing: list[int]) -> None:
@@ -86,8 +116,9 @@ def _remember(missing: list[int]) -> None:
     if len(_remembered) > REMEMBERED:
         _remembered.clear()
     for ask in with_past(queue.with_card_facts(Ask.objects.filter(pk__in=missing))):
-        place = Line(ask.pk, ask.opened_at, ask.session_id)
-        _remembered[place.key] = str(ask_card(facts_of(ask), csrf=_CSRF_SLOT))
+        place = Line(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
+        card = ask_card(facts_of(ask), csrf=_CSRF_SLOT, name=SafeString(_NAME_SLOT))
+        _remembered[place.key] = str(card)
 
 
 def blocked_card(

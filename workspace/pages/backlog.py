@@ -1,0 +1,69 @@
+"""The backlog: what expired undecided. Each is asked again, or dropped with a reason."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from asks import dropping, queue, reasking
+from asks.lifecycle import Reason
+from asks.refusals import Refused
+from workspace.pages.requests import OwnerRequest, page_of, show
+
+
+@require_safe
+def backlog(request: OwnerRequest) -> HttpResponse:
+    """GET /backlog/: longest undecided first."""
+    return _page(request)
+
+
+def _page(
+    request: OwnerRequest, *, status: int = 200, refused: Refused | None = None, typed: str = ""
+) -> HttpResponse:
+    page = page_of(queue.backlog(request.user), request)
+    shown = {ask.pk for ask in page}
+    where = refused.ask.pk if refused and refused.ask else None
+    return show(
+        request,
+        "backlog",
+        "backlog",
+        status=status,
+        page=page,
+        shown=shown,
+        refused=refused,
+        refused_ask=where,
+        typed=typed,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def again(request: OwnerRequest, ask_id: int) -> HttpResponse:
+    """POST /asks/<id>/again: asks what expired again, bound to the world as it is now."""
+    if request.method != "POST":
+        return redirect("backlog")
+    result = reasking.reopen(ask_id=ask_id, by=request.user)
+    if isinstance(result, Refused):
+        return _refused(request, result)
+    messages.success(request, "It is asked again. Nothing was approved meanwhile.")
+    return redirect("ask", result.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def drop(request: OwnerRequest, ask_id: int) -> HttpResponse:
+    """POST /asks/<id>/drop: puts it aside for good, with a reason."""
+    if request.method != "POST":
+        return redirect("backlog")
+    reason = request.POST.get("reason", "")
+    result = dropping.drop(ask_id=ask_id, by=request.user, reason=reason)
+    if isinstance(result, Refused):
+        return _refused(request, result, reason)
+    messages.success(request, "Dropped. Nothing was approved.")
+    return redirect("backlog")
+
+
+def _refused(request: OwnerRequest, refused: Refused, typed: str = "") -> HttpResponse:
+    if refused.ask is None or refused.reason == Reason.NOT_FOUND:
+        raise Http404
+    return _page(request, status=refused.http_status, refused=refused, typed=typed)

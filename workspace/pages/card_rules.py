@@ -1,0 +1,147 @@
+"""What a policy asks of those who answer, in words for a card: how many, who not, by when."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from asks import binding, difference, terms
+from asks.difference import Change, Difference, Piece
+from asks.lifecycle import Meaning
+from asks.models import Ask, Vote
+from asks.terms import Kept
+
+
+@dataclass(frozen=True)
+class RuleFacts:
+    """The rules of one ask; an empty text is a rule that does not apply."""
+
+    quorum: str = ""
+    votes: tuple[str, ...] = ()
+    four_eyes: str = ""
+    group: str = ""
+    confidential: bool = False
+    proof: str = ""
+    deadline: str = ""
+    claimed_by: str = ""
+    claimed_at: datetime | None = None
+    may_be_claimed: bool = True
+    extensions_left: int = 0
+    reason_for: frozenset[str] = frozenset()
+    files: tuple[tuple[str, str], ...] = ()
+
+    def wants_reason(self, style: str, meaning: str) -> bool:
+        return bool(self.reason_for & {style, meaning})
+
+
+def rules_of(ask: Ask) -> RuleFacts:
+    """Reads an ask that came with its votes, its claim and its group."""
+    kept, gate = terms.of(ask), binding.gate_of(ask)
+    return RuleFacts(
+        quorum=_quorum(kept) if kept.many_decide else "",
+        votes=tuple(_voted(vote) for vote in ask.votes.all()) if kept.many_decide else (),
+        four_eyes=_four_eyes(kept),
+        group=ask.answered_by.name if ask.answered_by else "",
+        confidential=ask.confidential,
+        proof=_proof(kept),
+        deadline=_deadline(ask, kept),
+        claimed_by=ask.claimed_by.get_username() if ask.claimed_by else "",
+        claimed_at=ask.claimed_at,
+        may_be_claimed=_may_be_claimed(ask, kept),
+        extensions_left=max(kept.extensions - ask.extended, 0) if kept.extend_by else 0,
+        reason_for=frozenset(kept.reason_for),
+        files=tuple(sorted(gate.files.items())) if gate else (),
+    )
+
+
+def _may_be_claimed(ask: Ask, kept: Kept) -> bool:
+    """Only where there is a team, of whom one decides."""
+    team = ask.answered_by is not None or (getattr(ask, "team", None) or 1) > 1
+    return team and not kept.many_decide and not ask.money_critical
+
+
+def _quorum(kept: Kept) -> str:
+    quorum = kept.quorum
+    of = quorum.of or kept.voters
+    rest = (
+        "The first rejection decides."
+        if quorum.rejection == "first_decides"
+        else f"All {of} must vote first."
+    )
+    return f"{quorum.approvals} of {of} must approve. {rest}"
+
+
+def _voted(vote: Vote) -> str:
+    name, principal = vote.voter.get_username(), vote.principal.get_username()
+    who = name if name == principal else f"{name} for {principal}"
+    verb = "rejected" if vote.meaning == Meaning.DENY else "voted"
+    return f"{who} {verb}: {vote.option_label}"
+
+
+def _four_eyes(kept: Kept) -> str:
+    names = " and ".join(kept.started_for)
+    if kept.four_eyes == "kept":
+        return f"Started for {names}, so somebody else must answer (four eyes)."
+    if kept.four_eyes == "waived":
+        return (
+            f"Started for {names}, and nobody else can answer: policy version {kept.policy} "
+            "waives the second pair of eyes. That is recorded."
+        )
+    return ""
+
+
+def _proof(kept: Kept) -> str:
+    minutes = kept.reauthenticate_within
+    return f"You must have signed in within the last {minutes} minutes." if minutes else ""
+
+
+def _deadline(ask: Ask, kept: Kept) -> str:
+    """The deadline as the owners' clock shows it, where a policy says which one that is."""
+    if ask.expires_at is None or kept.hours is None:
+        return ""
+    local = ask.expires_at.astimezone(ZoneInfo(kept.hours.zone))
+    return f"{local:%a %-d %b %H:%M} in {kept.hours.zone.replace('_', ' ')}"
+
+
+@dataclass(frozen=True)
+class ChangeFacts:
+    """What changed since the ask that this one stands in for was looked at."""
+
+    prompt: tuple[Piece, ...]
+    values: tuple[tuple[str, str, str], ...]
+    policy: str
+    whys: tuple[str, ...]
+    run: str
+
+
+def changes_of(ask: Ask) -> ChangeFacts | None:
+    """Reads an ask that came with the one it replaced, if it replaced one and something differs."""
+    before = getattr(ask, "supersedes", None)
+    found = difference.between(before, ask) if before is not None else Difference()
+    if not found:
+        return None
+    return ChangeFacts(
+        prompt=found.prompt,
+        values=(*_operation(found), *(_change(one) for one in _to_list(found))),
+        policy="policy version {} → {}".format(*found.policy) if found.policy else "",
+        whys=found.policy_whys,
+        run="run {} → {}".format(*found.run) if found.run else "",
+    )
+
+
+def _to_list(found: Difference) -> tuple[Change, ...]:
+    """Values inside of others; those at the top stand with the action itself."""
+    nested = tuple(one for one in found.params if set(one.path) & {".", "["})
+    return (*nested, *found.files, *found.rules)
+
+
+def _operation(found: Difference) -> tuple[tuple[str, str, str], ...]:
+    return (("operation", *found.operation),) if found.operation else ()
+
+
+def _change(one: Change) -> tuple[str, str, str]:
+    before = "" if one.new else json.dumps(one.before, ensure_ascii=False)
+    now = "" if one.gone else json.dumps(one.now, ensure_ascii=False)
+    return one.path, before, now
