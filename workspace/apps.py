@@ -15,9 +15,13 @@ class WorkspaceConfig(AppConfig):
         from workspace.protocols.leaf.remote import RemoteLeafRuntime
         from workspace.protocols.leaf.runtime import LeafRuntime
         from workspace.protocols.markers.runtime import MarkersRuntime
+        from workspace.protocols.responses import projecting
+        from workspace.protocols.responses.runtime import HybridRuntime
 
         announcing.heard_by(telling.tell)
         announcing.heard_by(publishing.hear)
+        announcing.heard_by(projecting.hear)
         runtime.register(MarkersRuntime())
         runtime.register(LeafRuntime())
         runtime.register(RemoteLeafRuntime())
+        runtime.register(HybridRuntime())

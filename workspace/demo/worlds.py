@@ -111,7 +111,33 @@ def build_conformance() -> list[str]:
         Character("conf-markers", "Conformance: markers", "", "scripted.py", "", starts=False), owner
     )
     made += _leaf_agent(owner)
+    made += _hybrid_agent(owner)
     return made
+
+
+def _hybrid_agent(owner: User) -> list[str]:
+    """An agent that answers the Responses protocol; its requests say what it plays."""
+    if Agent.objects.filter(slug="conf-responses").exists():
+        return []
+    register_agent(
+        slug="conf-responses",
+        name="Conformance: responses",
+        owners=[owner],
+        runtime_key="responses",
+        settings={
+            "command": [sys.executable, str(PROGRAMS / "brain.py")],
+            "hitl": True,
+            "hitl_questions": [
+                r"Which ledger: EU or US\?",
+                r"Publish the report for \d{4}-\d{2}-\d{2}\?",
+            ],
+            "max_usd_per_run": 0.5,
+            "request_may_tighten": True,
+            "simulate_suspension": True,
+        },
+        lifecycle=AgentState.ACTIVE,
+    )
+    return ["agent conf-responses"]
 
 
 def _leaf_agent(owner: User) -> list[str]:

@@ -43,11 +43,12 @@ class Hub:
         """Hear for this socket from now on, at first only of the end of its login."""
         self.watchers.add(watcher)
         self._follow(watcher, f"x:{login_digest(watcher.login)}")
-        if not self._tasks:
-            self._tasks = [
-                asyncio.create_task(self._listen()),
-                asyncio.create_task(self._revalidate_for_ever()),
-            ]
+        self._start()
+
+    def overhear(self, watcher: Watcher, topic: str) -> None:
+        """Wake one who is no socket by the hints of a topic; it looks now and then by itself too."""
+        self._follow(watcher, topic)
+        self._start()
 
     def admit(self, watcher: Watcher, person: User) -> None:
         """The socket is this person's: hear of their rights, and of what it watches."""
@@ -81,6 +82,13 @@ class Hub:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self) -> None:
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(self._listen()),
+                asyncio.create_task(self._revalidate_for_ever()),
+            ]
 
     def _follow(self, watcher: Watcher, topic: str) -> None:
         watcher.topics.add(topic)

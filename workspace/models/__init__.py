@@ -1,8 +1,9 @@
-"""What the workspace itself remembers: sign-in links, API keys, what is to be told outside."""
+"""What the workspace itself remembers: sign-in links, API keys, what is to be told outside, responses."""
 
 from workspace.models.entry import EntryLink
 from workspace.models.keys import ApiKey, Scope
 from workspace.models.outbox import Delivery, DeliveryState, OutboxItem, OutboxKind
+from workspace.models.responses import Response, ResponseEvent, ResponseInput, ResponseStatus
 from workspace.models.webhooks import WebhookEndpoint
 
 __all__ = [
@@ -12,6 +13,10 @@ __all__ = [
     "EntryLink",
     "OutboxItem",
     "OutboxKind",
+    "Response",
+    "ResponseEvent",
+    "ResponseInput",
+    "ResponseStatus",
     "Scope",
     "WebhookEndpoint",
 ]

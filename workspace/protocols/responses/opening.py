@@ -1,0 +1,144 @@
+"""Starts a turn for a caller: a session of its own, or the next turn of one that goes on."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from pydantic import ValidationError as ShapeError
+
+from agents import events, inbox, moves, queueing, registering, waking
+from agents.lifecycle import AgentState, Cause, InboxKind, RunStatus, SessionState
+from agents.locking import lock_agent, lock_session
+from agents.models import Agent, Session
+from workspace import keys
+from workspace.api.attempts import actor_of
+from workspace.models import ApiKey, Response
+from workspace.protocols.responses import store
+from workspace.protocols.responses.problems import Problem, invalid
+from workspace.protocols.responses.projecting import RUNTIME
+from workspace.protocols.responses.reading import Create, request_of
+from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.store import Wanted
+
+TITLE = 120
+CONFIDENTIAL = "A confidential request"
+
+
+def agent_for(key: ApiKey, model: str) -> Agent:
+    """The agent that a key reaches; of several the one whose slug ``model`` is. Raises Problem."""
+    found = list(keys.agents_of(key).filter(runtime=RUNTIME).order_by("pk")[:100])
+    if not found:
+        raise Problem(403, "This key reaches no agent that serves responses.", code="no_agent")
+    if len(found) == 1:
+        return found[0]
+    named = [agent for agent in found if agent.slug == model]
+    if not named:
+        slugs = ", ".join(agent.slug for agent in found)
+        raise invalid(f"This key reaches several agents: name one as the model, of {slugs}.", "model")
+    return named[0]
+
+
+def start(key: ApiKey, create: Create, *, commentary: bool, previous: Response | None) -> Response:
+    """A response to new words of a caller. Raises Problem.
+
+    It goes on in the session of the response it follows when that is the last of an active session;
+    from an older one it is a fork, and has a session of its own.
+    """
+    agent = previous.agent if previous else agent_for(key, create.model)
+    settings = settings_of(agent)
+    if not create.store and settings.hitl:
+        code = "unsupported_parameter"
+        raise invalid("What may pause for a person must be stored.", "store", code)
+    if previous is not None:
+        response = _follow(key, create, settings, previous, commentary=commentary)
+        if response is not None:
+            return response
+    return _open(key, create, settings, agent, previous, commentary=commentary)
+
+
+def settings_of(agent: Agent) -> HybridSettings:
+    try:
+        return HybridSettings.model_validate(agent.settings)
+    except (ShapeError, ValidationError) as error:
+        raise Problem(500, "The agent's settings are not usable.", code="server_error") from error
+
+
+@transaction.atomic
+def _follow(
+    key: ApiKey, create: Create, settings: HybridSettings, previous: Response, *, commentary: bool
+) -> Response | None:
+    session = lock_session(previous.session_id)
+    newest = Response.objects.filter(session=session).order_by("-pk").first()
+    active = session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
+    live = moves.live_run(session)
+    busy = live is not None and live.status != RunStatus.WAITING_HUMAN
+    if newest is None or newest.pk != previous.pk or not active or busy:
+        return None
+    return _begin(session, key, _wanted(key, create, settings, commentary=commentary), previous)
+
+
+@transaction.atomic
+def _open(
+    key: ApiKey,
+    create: Create,
+    settings: HybridSettings,
+    agent: Agent,
+    previous: Response | None,
+    *,
+    commentary: bool,
+) -> Response:
+    if lock_agent(agent.pk).lifecycle == AgentState.RETIRED:
+        raise Problem(403, "This agent is retired and starts nothing more.", code="agent_retired")
+    wanted = _wanted(key, create, settings, commentary=commentary)
+    title = CONFIDENTIAL if wanted.confidential else create.text.strip()[:TITLE]
+    opened = registering.open_session(agent, title=title)
+    return _begin(lock_session(opened.pk), key, wanted, previous)
+
+
+def _wanted(
+    key: ApiKey, create: Create, settings: HybridSettings, *, commentary: bool
+) -> Wanted:
+    request = request_of(create.text)
+    return Wanted(
+        request=request,
+        items=create.items,
+        key=key,
+        model=create.model,
+        background=create.background,
+        store=create.store,
+        commentary=commentary or settings.steps == "commentary",
+        confidential=settings.tightened(request).confidential,
+        said=create.said,
+    )
+
+
+def _begin(
+    session: Session, key: ApiKey, wanted: Wanted, previous: Response | None
+) -> Response:
+    """The response, owed to its session, whose next run it is. All in the caller's transaction."""
+    response = store.make(session, wanted, previous=previous)
+    author = actor_of(key)
+    words = CONFIDENTIAL if wanted.confidential else _words(wanted)
+    inbox.owe(
+        session,
+        InboxKind.MESSAGE,
+        author=author,
+        body=words,
+        data={"response": response.public_id},
+        source_key=f"response:{response.pk}",
+    )
+    events.record(session, "message", actor=author, text=words)
+    moves.release_waiting_run(session)
+    queueing.for_whom(session, key.person_id)
+    waking.wake(session, Cause.HUMAN)
+    queueing.proceed(session)
+    return response
+
+
+def _words(wanted: Wanted) -> str:
+    """What the thread shows of a request: JSON as JSON, words as words."""
+    request = wanted.request or {}
+    if set(request) == {"text"}:
+        return str(request["text"])
+    lines = "\n".join(f"- {name}: {value}" for name, value in request.items())
+    return f"A request:\n\n{lines}"

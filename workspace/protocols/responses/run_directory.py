@@ -1,0 +1,116 @@
+"""The folder that a chain of turns works in, held by a descriptor from before a turn to after it.
+
+A brain may move or remove its own folder. What counts is the folder that was opened before the
+turn: all that the host reads and removes goes through its descriptor, and a folder that is not at
+its path any more is an error, never an empty one.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Only its owner enters it: what a brain saves may be confidential.
+MODE = 0o700
+
+
+class DirectoryLost(Exception):
+    """The run directory is not what it was when the turn began."""
+
+
+class DirectoryInUse(Exception):
+    """Another turn of the same chain holds it."""
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """An open run directory. ``is_new`` when it held nothing to begin with."""
+
+    path: Path
+    fd: int
+    is_new: bool
+
+    def check(self) -> None:
+        """Raise DirectoryLost unless the directory is still there, at its place."""
+        held = os.fstat(self.fd)
+        try:
+            there = os.stat(self.path, follow_symlinks=False)
+        except OSError as error:
+            raise DirectoryLost("The run directory was removed during the turn.") from error
+        if held.st_nlink == 0 or (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino):
+            raise DirectoryLost("The run directory was replaced during the turn.")
+
+    def remove(self, name: str) -> None:
+        """Remove an entry, whatever it is. Raises OSError when it cannot be."""
+        with suppress(FileNotFoundError):
+            found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode):
+                shutil.rmtree(name, dir_fd=self.fd)
+            else:
+                os.unlink(name, dir_fd=self.fd)
+
+    def empty(self) -> None:
+        for name in os.listdir(self.fd):
+            self.remove(name)
+
+
+@contextmanager
+def pinned(path: Path) -> Iterator[Pinned]:
+    """The run directory of a chain, made if it is missing, held for one turn.
+
+    Raises OSError when it cannot be made or opened, DirectoryInUse when another turn holds it.
+    """
+    path.mkdir(mode=MODE, parents=True, exist_ok=True)
+    fd = os.open(path, _OPEN)
+    try:
+        _lock(fd)
+        os.utime(fd)
+        yield Pinned(path, fd, is_new=not os.listdir(fd))
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise DirectoryInUse("Another turn works in this run directory.") from error
+        raise
+
+
+def sweep(folder: Path, *, older_than: float) -> list[Path]:
+    """Remove the run directories in a folder that no turn has used for so many seconds.
+
+    One that is in use is left alone. Returns what was removed.
+    """
+    removed = []
+    with suppress(OSError):
+        for path in sorted(folder.iterdir()):
+            with suppress(OSError, DirectoryInUse):
+                if _remove_if_idle(path, older_than):
+                    removed.append(path)
+    return removed
+
+
+def _remove_if_idle(path: Path, older_than: float) -> bool:
+    if path.is_symlink() or not path.is_dir():
+        return False
+    fd = os.open(path, _OPEN)
+    try:
+        if time.time() - os.fstat(fd).st_mtime < older_than:
+            return False
+        _lock(fd)
+        shutil.rmtree(path)
+        return True
+    finally:
+        os.close(fd)

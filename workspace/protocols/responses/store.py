@@ -1,0 +1,120 @@
+"""Responses as rows: made, found, and summed up along their chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from agents.models import Session
+from asks.models import Ask
+from workspace import keys
+from workspace.models import ApiKey, Response, ResponseInput, ResponseStatus
+from workspace.protocols.responses.ids import new_id
+from workspace.protocols.responses.shapes import Json, response_object
+from workspace.protocols.responses.stream import Stream
+
+#: What a response says of its model when its caller named none.
+DEFAULT_MODEL = "hybrid-agent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a response is to be. The defaults are those of a turn that no caller asked for."""
+
+    request: Json | None
+    items: Sequence[Json] = ()
+    key: ApiKey | None = None
+    model: str = ""
+    background: bool = False
+    store: bool = True
+    commentary: bool = False
+    confidential: bool = False
+    said: Json = field(default_factory=dict)
+
+
+def make(
+    session: Session,
+    wanted: Wanted,
+    *,
+    previous: Response | None = None,
+    root: Response | None = None,
+    answers: Ask | None = None,
+) -> Response:
+    """A response of a locked session that nothing carries yet, with its input and first events.
+
+    ``root`` when it goes on with a chain instead of beginning one.
+    """
+    public_id, at = new_id("resp"), session.locked_at
+    status = ResponseStatus.QUEUED if wanted.background else ResponseStatus.IN_PROGRESS
+    body = response_object(
+        public_id=public_id,
+        created_at=int(at.timestamp()),
+        model=wanted.model or DEFAULT_MODEL,
+        status=str(status),
+        background=wanted.background,
+        stored=wanted.store,
+        previous=previous.public_id if previous else None,
+        said=wanted.said,
+    )
+    response = Response.objects.create(
+        public_id=public_id,
+        agent=session.agent,
+        session=session,
+        key=wanted.key,
+        previous=previous,
+        root=root,
+        answers=answers,
+        status=status,
+        background=wanted.background,
+        stored=wanted.store,
+        commentary=wanted.commentary,
+        confidential=wanted.confidential,
+        request=wanted.request,
+        body=body,
+        created_at=at,
+    )
+    _keep_input(response, wanted.items)
+    stream = Stream(response)
+    stream.created()
+    stream.save()
+    return response
+
+
+def _keep_input(response: Response, items: Sequence[Json]) -> None:
+    ResponseInput.objects.bulk_create(
+        ResponseInput(response=response, position=place, item_id=item["id"], data=item)
+        for place, item in enumerate(items)
+    )
+
+
+def seen_by(key: ApiKey) -> QuerySet[Response]:
+    """The responses that a key may read: of a person's key all of the agents it reaches.
+
+    A key without a person sees what it asked for itself: another caller's are not its own.
+    """
+    found = Response.objects.filter(agent__in=keys.agents_of(key), stored=True, deleted_at=None)
+    found = found if key.person_id is not None else found.filter(key=key)
+    return found.select_related("session", "agent")
+
+
+def find(key: ApiKey, public_id: str) -> Response | None:
+    return seen_by(key).filter(public_id=public_id).first()
+
+
+@dataclass(frozen=True)
+class Chain:
+    """How many turns a chain of questions and answers has had, and what they cost together."""
+
+    turns: int
+    cost: Decimal
+
+
+def chain_of(response: Response) -> Chain:
+    """The chain up to now, this response included, as its rows say."""
+    mine = Q(pk=response.root_pk) | Q(root=response.root_pk)
+    found = Response.objects.filter(mine, pk__lte=response.pk)
+    sums = found.aggregate(turns=Count("pk"), cost=Sum("cost_usd"))
+    return Chain(sums["turns"], sums["cost"] or Decimal(0))
