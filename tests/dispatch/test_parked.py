@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
@@ -44,6 +45,7 @@ def waiting() -> int:
     return Run.objects.filter(status="waiting_human").count()
 
 
+@pytest.mark.case("C117")
 def test_parked_runs_hold_nothing(owner: User, start_worker: StartWorker) -> None:
     """As many processes, threads and connections with sixty of them as with one round of eight."""
     worker = start_worker()
@@ -62,10 +64,11 @@ def test_parked_runs_hold_nothing(owner: User, start_worker: StartWorker) -> Non
     assert connections <= max(before[2], 12 + 4 + 1)
 
 
+@pytest.mark.case("C117")
 def test_after_a_restart_all_that_waited_can_be_answered(
     owner: User, start_worker: StartWorker
 ) -> None:
-    """C117: everything is restarted; each parked run goes on with its own answer."""
+    """Everything is restarted; each parked run goes on with its own answer."""
     first = start_worker()
     sessions = [session_of(owner, f"asker-{number}", ASKS_ONCE) for number in range(20)]
     for session in sessions:
@@ -81,10 +84,11 @@ def test_after_a_restart_all_that_waited_can_be_answered(
     assert waiting() == 0
 
 
+@pytest.mark.case("C52")
 def test_an_answer_that_comes_with_the_question_is_not_lost(
     owner: User, start_worker: StartWorker
 ) -> None:
-    """C52: the ask is there only once it can be answered, so no answer comes too early."""
+    """The ask is there only once it can be answered, so no answer comes too early."""
     start_worker()
     session = session_of(owner, "asker", ASKS_ONCE)
     start(session, owner)
@@ -94,10 +98,11 @@ def test_an_answer_that_comes_with_the_question_is_not_lost(
     until(Run.objects.get(session=session, number=2), "completed")
 
 
+@pytest.mark.case("C116")
 def test_a_schedule_piles_up_no_runs_on_one_that_waits(
     owner: User, start_worker: StartWorker
 ) -> None:
-    """C116: a scheduled run asks while nobody is there. It parks; the schedule goes on after it."""
+    """A scheduled run asks while nobody is there. It parks; the schedule goes on after it."""
     wake = {"kind": "schedule", "every_seconds": 1}
     session = session_of(owner, "nightly", ASKS_ONCE, wake=wake)
     start_worker()

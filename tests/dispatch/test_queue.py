@@ -82,7 +82,9 @@ def test_waking_twice_is_no_error(owner: User, start_worker: StartWorker) -> Non
     start_worker()
     assert until(run, "completed").epoch == 1
     eventually(lambda: not jobs(status__in=["todo", "doing"]), "all jobs are done")
-    assert jobs(status="succeeded") == [run.pk] * 3
+    # A tick may have added one, if the run was seen between a job's fetching and its claim.
+    assert set(jobs(status="succeeded")) == set(jobs()) == {run.pk}
+    assert len(jobs()) >= 3
 
 
 def test_an_emptied_queue_heals(owner: User, start_worker: StartWorker) -> None:
@@ -95,6 +97,7 @@ def test_an_emptied_queue_heals(owner: User, start_worker: StartWorker) -> None:
 def test_a_worker_that_was_taken_for_dead_works_on(owner: User, start_worker: StartWorker) -> None:
     """Its entry in the queue's books was removed while it was frozen; it makes itself a new one."""
     start_worker()
+    eventually(ProcrastinateWorker.objects.exists, "it is in the books")
     assert execute("DELETE FROM procrastinate_workers") == 1
     until(start(session_of(owner, "greeter", DONE), owner), "completed")
     eventually(ProcrastinateWorker.objects.exists, "it is in the books again")
