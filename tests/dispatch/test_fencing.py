@@ -68,6 +68,7 @@ def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
     assert run.session.locked_at > moment
 
 
+@pytest.mark.case("aoa-59")
 def test_a_lapsed_claim_that_is_renewed_in_time_is_not_taken(turn: Turn) -> None:
     """The taker waited; meanwhile the holder came back and renewed."""
     Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - starting.lease())

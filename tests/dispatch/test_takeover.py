@@ -27,6 +27,7 @@ from tests.dispatch.world import (
 StartWorker = Callable[..., Worker]
 
 
+@pytest.mark.case("aoa-60")
 def test_a_killed_workers_run_is_taken_over(
     owner: User,
     start_worker: StartWorker,
@@ -91,6 +92,7 @@ def test_a_frozen_worker_that_wakes_up_writes_nothing(
     assert frozen.running.returncode == 0
 
 
+@pytest.mark.case("aoa-59")
 def test_a_run_is_not_taken_over_while_its_worker_lives(
     owner: User, start_worker: StartWorker, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def test_an_answer_resumes_the_run_that_asked(owner: User, start_worker: StartWo
     assert "Booked." in said(session)
 
 
+@pytest.mark.case("aoa-67")
 def test_runs_overlap(owner: User, start_worker: StartWorker, tmp_path: Path) -> None:
     """Each of them waits for the three others: one after the other they would never end."""
     meet = f"""
@@ -66,6 +67,45 @@ def test_runs_overlap(owner: User, start_worker: StartWorker, tmp_path: Path) ->
     start_worker("--concurrency", "4")
     for run in runs:
         until(run, "completed")
+
+
+@pytest.mark.case("aoa-68")
+def test_a_worker_carries_no_more_runs_at_once_than_it_is_told(
+    owner: User, start_worker: StartWorker, tmp_path: Path
+) -> None:
+    """Each counts who is in the room with it."""
+    count = f"""
+        mkdir -p {tmp_path}/room; touch {tmp_path}/room/$0; sleep 0.2
+        ls {tmp_path}/room | wc -l >> {tmp_path}/counts; rm {tmp_path}/room/$0; {DONE}
+    """
+    runs = []
+    for number in range(6):
+        guest = {"command": ["/bin/sh", "-c", count, f"guest-{number}"]}
+        runs.append(start(session_of(owner, f"guest-{number}", "", settings=guest), owner))
+    start_worker("--concurrency", "2")
+    for run in runs:
+        until(run, "completed")
+    counts = [int(line) for line in (tmp_path / "counts").read_text().split()]
+    assert len(counts) == 6
+    assert max(counts) <= 2
+
+
+@pytest.mark.case("X4")
+def test_an_answer_does_not_wait_for_a_slow_turn(
+    owner: User, start_worker: StartWorker, tmp_path: Path
+) -> None:
+    """What was asked is answered and done while another agent's turn goes on."""
+    slow = session_of(owner, "slow", f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; {DONE}")
+    asker = session_of(owner, "asker", f"if grep -q 'Which ledger'; then {DONE}; else {ASKS}; fi")
+    start_worker()
+    slow_run = until(start(slow, owner), "running")
+    until(start(asker, owner), "waiting_human")
+    answering.answer(ask_id=Ask.objects.get().pk, by=owner, option="us")
+    until(asker.runs.get(number=2), "completed")
+    slow_run.refresh_from_db()
+    assert slow_run.status == "running"
+    (tmp_path / "go").touch()
+    until(slow_run, "completed")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
