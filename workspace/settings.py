@@ -86,7 +86,11 @@ DATABASES = {
         **database_url.parsed(os.environ.get("DATABASE_URL") or postgres.database_url(STATE_DIR)),
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
-            "pool": {"min_size": 1, "max_size": int(os.environ.get("DB_POOL_SIZE", "12"))},
+            "pool": {
+                "min_size": 1,
+                "max_size": int(os.environ.get("DB_POOL_SIZE", "12")),
+                "timeout": 10,
+            },
             "connect_timeout": 5,
             "keepalives_idle": 5,
             "keepalives_interval": 2,
