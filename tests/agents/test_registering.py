@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 def register(owner: User, **changes: Any) -> Agent:
     facts: dict[str, Any] = {
         "slug": "scout",
+        "name": "Scout",
         "owners": [owner],
         "runtime_key": "idle",
         "settings": {},

@@ -1,0 +1,287 @@
+"""People, workers, other agents and time do anything in any order; the promises hold after each step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from agents import clock, messaging, settling, starting, steering, ticking
+from agents.lifecycle import (
+    COMPLETED_OUTCOMES,
+    InboxState,
+    Outcome,
+    RunStatus,
+    SessionState,
+)
+from agents.models import Agent, InboxItem, Run, Session
+from agents.registering import open_session
+from agents.runtime import Ended, Fence, Mail, Turn
+from asks.answering import Answered, answer
+from asks.drafts import AskDraft
+from asks.expiry import expire_due
+from asks.lifecycle import AskStatus
+from asks.models import Ask, Verdict
+from asks.reasking import reopen
+from asks.refusals import Refused
+from asks.retiring import retire
+from asks.withdrawing import withdraw
+from tests.factories import (
+    REFUND,
+    AgentFactory,
+    UserFactory,
+    ask,
+    draft,
+    echo_of,
+    home_of,
+    verdict_on,
+)
+from tests.state_machine.promises import check_all
+
+PICK = st.integers(0, 7)
+PAST = timedelta(seconds=1)
+OUTCOMES = st.sampled_from([*Outcome, Outcome.BLOCKED, Outcome.BLOCKED])
+QUESTIONS = st.lists(st.sampled_from(["one", "two", "bound", "again"]), min_size=1, max_size=3) | st.just([])
+RECIPIENTS = st.sampled_from(["", "", "a", "b", "nobody"])
+R = TypeVar("R", bound=Model)
+
+
+def one_of(rows: QuerySet[R], pick: int) -> R:
+    """One of the rows there are."""
+    found = list(rows.order_by("pk"))
+    return found[pick % len(found)]
+
+
+def runs(*statuses: RunStatus) -> QuerySet[Run]:
+    return Run.objects.filter(status__in=statuses)
+
+
+def asks(status: AskStatus) -> QuerySet[Ask]:
+    return Ask.objects.filter(status=status)
+
+
+def there_are(rows: Callable[[], QuerySet[Any]]) -> Callable[[Any], Any]:
+    """Let a rule run only while there is something for it to do."""
+    return precondition(lambda _: rows().exists())
+
+
+class Workspace(RuleBasedStateMachine):
+    """Two agents of one owner and three sessions, in a transaction that is rolled back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.undo = transaction.atomic()
+        self.undo.__enter__()
+        self.owner: User = UserFactory()
+        self.agents: list[Agent] = [
+            AgentFactory(slug="a", owners=[self.owner], wake={"kind": "continuous"}),
+            AgentFactory(slug="b", owners=[self.owner], wake={"kind": "on_message"}),
+        ]
+        self.turns: dict[int, Turn] = {}
+        self.lost: list[Turn] = []
+        self.carried: Counter[int] = Counter()
+        self.begin_in_the_middle()
+
+    def begin_in_the_middle(self) -> None:
+        """One session waits for two answers, one runs with a message, one is owed a verdict."""
+        waiting, running = map(home_of, self.agents)
+        answered = open_session(self.agents[0])
+        starting.claim(run_id=waiting.runs.get().pk, worker="first")
+        for run in runs(RunStatus.RUNNING):
+            fence = Fence(run.pk, run.session_id, run.epoch)
+            two = (draft("1:one"), draft("1:bound", action=REFUND))
+            settling.settle(fence, Ended(outcome=Outcome.BLOCKED, asks=two))
+        verdict_on(ask(answered, draft("1:one"))[0], self.owner)
+        run = messaging.post_message(session_id=running.pk, by=self.owner, text="Hello.")
+        assert run is not None
+        self.claim_run(run)
+
+    # What workers do
+
+    @there_are(partial(runs, RunStatus.QUEUED))
+    @rule(pick=PICK)
+    def claim(self, pick: int) -> None:
+        self.claim_run(one_of(runs(RunStatus.QUEUED), pick))
+
+    def claim_run(self, run: Run) -> None:
+        turn = starting.claim(run_id=run.pk, worker="somebody")
+        assert turn is not None
+        assert turn.epoch == run.epoch + 1
+        self.turns[run.pk] = turn
+
+    @there_are(partial(runs, RunStatus.RUNNING))
+    @rule(pick=PICK, outcome=OUTCOMES, keys=QUESTIONS, to=RECIPIENTS)
+    def settle(self, pick: int, outcome: Outcome, keys: list[str], to: str) -> None:
+        run = one_of(runs(RunStatus.RUNNING), pick)
+        turn = self.turns.pop(run.pk)
+        drafts = tuple(self.draft(run, key) for key in keys)
+        mails = (Mail(to, "Hello."),) if to else ()
+        assert settling.settle(turn.fence, Ended(outcome=outcome, asks=drafts, mails=mails))
+        if outcome in COMPLETED_OUTCOMES:
+            given = InboxItem.objects.filter(leased_by=run)
+            self.carried.update(given.values_list("pk", flat=True))
+        self.lost.append(turn)
+
+    @there_are(partial(runs, RunStatus.QUEUED, RunStatus.RUNNING))
+    @rule(pick=PICK, outcome=OUTCOMES, keys=QUESTIONS, to=RECIPIENTS)
+    def take_a_turn(self, pick: int, outcome: Outcome, keys: list[str], to: str) -> None:
+        for run in runs(RunStatus.QUEUED):
+            self.claim_run(run)
+        self.settle(pick, outcome, keys, to)
+
+    def draft(self, run: Run, key: str) -> AskDraft:
+        """Questions with a name of their own in each run, and one with the same name in all."""
+        if key == "again":
+            return draft("again", "Which of these?")
+        return draft(f"{run.number}:{key}", action=REFUND if key == "bound" else None)
+
+    @there_are(partial(runs, RunStatus.RUNNING))
+    @rule(pick=PICK, given_back=st.booleans())
+    def lose_a_claim(self, pick: int, given_back: bool) -> None:
+        """The worker shuts down and gives the run back, or dies and another takes it over."""
+        run = one_of(runs(RunStatus.RUNNING), pick)
+        turn = self.turns.pop(run.pk)
+        self.lost.append(turn)
+        if given_back:
+            assert starting.give_back(turn.fence)
+        else:
+            Run.objects.filter(pk=run.pk).update(lease_until=clock.now() - PAST)
+            self.claim_run(run)
+
+    @precondition(lambda self: self.lost)
+    @rule(pick=PICK)
+    def a_lost_claim_settles(self, pick: int) -> None:
+        turn = self.lost[pick % len(self.lost)]
+        assert not settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),)))
+        assert not starting.renew(turn.fence)
+        assert not starting.give_back(turn.fence)
+
+    # What people do
+
+    @there_are(partial(asks, AskStatus.OPEN))
+    @rule(pick=PICK, choice=st.sampled_from(["first", "first", "last", "none", "stale"]))
+    def answer(self, pick: int, choice: str) -> None:
+        asked = one_of(asks(AskStatus.OPEN), pick)
+        keys = list(asked.options.order_by("position").values_list("key", flat=True))
+        option = {"first": keys[0], "last": keys[-1], "stale": keys[0]}.get(choice, "")
+        echo = echo_of(asked) if hasattr(asked, "gate") else None
+        if echo and choice == "stale":
+            echo["run_version"] = "0.0"
+        result = answer(ask_id=asked.pk, by=self.owner, option=option, echo=echo)
+        again = answer(ask_id=asked.pk, by=self.owner, option=option, echo=echo)
+        if isinstance(result, Answered):
+            assert isinstance(again, Answered)
+            assert again.repeated
+        else:
+            assert isinstance(again, Refused)
+
+    @there_are(partial(asks, AskStatus.OPEN))
+    @rule(pick=PICK, by_time=st.booleans())
+    def close_without_an_answer(self, pick: int, by_time: bool) -> None:
+        asked = one_of(asks(AskStatus.OPEN), pick)
+        if by_time:
+            Ask.objects.filter(pk=asked.pk).update(expires_at=clock.now() - PAST)
+            assert expire_due() == 1
+        else:
+            assert isinstance(withdraw(ask_id=asked.pk, by=self.owner), Ask)
+        assert not Verdict.objects.filter(ask=asked).exists()
+
+    @there_are(partial(asks, AskStatus.EXPIRED))
+    @rule(pick=PICK)
+    def ask_again(self, pick: int) -> None:
+        reopen(ask_id=one_of(asks(AskStatus.EXPIRED), pick).pk, by=self.owner)
+
+    @rule(pick=PICK)
+    def message(self, pick: int) -> None:
+        session = one_of(Session.objects.all(), pick)
+        try:
+            messaging.post_message(session_id=session.pk, by=self.owner, text="Hello.")
+        except messaging.SessionIsOver:
+            assert session.state == SessionState.ENDED
+
+    @rule(pick=PICK, verb=st.sampled_from(["start", "resume_session", "stop"]))
+    def steer_a_session(self, pick: int, verb: str) -> None:
+        session = one_of(Session.objects.all(), pick)
+        stopped = list(session.runs.filter(status=RunStatus.RUNNING)) if verb == "stop" else []
+        getattr(steering, verb)(session_id=session.pk, by=self.owner)
+        self.lost += [self.turns.pop(run.pk) for run in stopped]
+
+    @rule(pick=PICK, verb=st.sampled_from(["resume_agent", "pause_agent", "retire"]))
+    def steer_an_agent(self, pick: int, verb: str) -> None:
+        agent = self.agents[pick % 2]
+        if verb == "retire" and len(self.lost) > 5 and agent is self.agents[1]:
+            ended = runs(RunStatus.RUNNING).filter(session__agent=agent)
+            self.lost += [self.turns.pop(run.pk) for run in ended]
+            retire(agent_id=agent.pk, by=self.owner)
+        elif verb != "retire":
+            getattr(steering, verb)(agent_id=agent.pk, by=self.owner)
+
+    # What time does
+
+    @there_are(lambda: Session.objects.filter(wake_at__isnull=False))
+    @rule(pick=PICK)
+    def time_passes(self, pick: int) -> None:
+        session = one_of(Session.objects.filter(wake_at__isnull=False), pick)
+        Session.objects.filter(pk=session.pk).update(wake_at=clock.now())
+        ticking.tick()
+
+    # What holds
+
+    @invariant()
+    def the_promises_hold(self) -> None:
+        check_all()
+        assert all(times == 1 for times in self.carried.values()), "carried twice"
+
+    def teardown(self) -> None:
+        try:
+            self.let_everything_end()
+        finally:
+            transaction.set_rollback(True)
+            self.undo.__exit__(None, None, None)
+
+    def let_everything_end(self) -> None:
+        """Whatever happened: resumed and let run, every session carries all that it is owed."""
+        for agent in self.agents:
+            steering.resume_agent(agent_id=agent.pk, by=self.owner)
+        for session in Session.objects.exclude(state=SessionState.ENDED):
+            steering.start(session_id=session.pk, by=self.owner)
+        for _ in range(3):
+            for run in runs(RunStatus.QUEUED):
+                self.claim_run(run)
+            for run in runs(RunStatus.RUNNING):
+                turn = self.turns.pop(run.pk)
+                assert settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+        check_all()
+        owed = InboxItem.objects.exclude(state__in=[InboxState.ACKED, InboxState.DEAD])
+        assert not owed.exclude(session__state=SessionState.ENDED).exists()
+
+
+@pytest.mark.case("C44", "C45", "C54", "X2", "X8", "X9")
+@pytest.mark.django_db
+def test_anything_in_any_order() -> None:
+    run_state_machine_as_test(
+        Workspace,
+        settings=settings(
+            max_examples=15,
+            stateful_step_count=25,
+            deadline=None,
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
