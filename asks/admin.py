@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from agents.auditing import Audited, AuditedTable, PersonFilter, linked
-from asks import ledger_admin  # noqa: F401  registers the ledger's own pages
+from asks import authority_admin, ledger_admin, policy_admin  # noqa: F401  register pages of their own
 from asks.exports import Exported
 from asks.models import Ask, Gate, Option, Refusal, Verdict
 

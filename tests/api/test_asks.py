@@ -105,7 +105,7 @@ def test_a_page_costs_the_same_whatever_its_length(
 ) -> None:
     world.turn(cast.agent, *(world.approval() for _ in range(count)))
     as_owner.get("/api/asks")  # notes the key's use
-    with django_assert_num_queries(3):  # the key, the asks, their options
+    with django_assert_num_queries(4):  # the key, the asks, their options, their votes
         assert len(as_owner.get("/api/asks").json["asks"]) == count
 
 

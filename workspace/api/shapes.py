@@ -58,8 +58,17 @@ class Verdict(_Out):
     text: str
     meaning: Meaning
     decided_by: str
+    on_behalf_of: str | None
     decided_at: datetime
     via: str
+
+
+class Vote(_Out):
+    voter: str
+    in_the_name_of: str
+    option: str
+    meaning: Meaning
+    cast_at: datetime
 
 
 class Agent(_Out):
@@ -88,6 +97,11 @@ class Ask(_Out):
     closed_at: datetime | None
     closed_by: str | None
     close_reason: str
+    terms: dict[str, Any] = Field(description="What the policy says of it: quorum, four eyes, …")
+    answered_by: str | None = Field(description="The group that answers it; null for the owners.")
+    confidential: bool
+    claimed_by: str | None
+    votes: list[Vote] = Field(description="Of those that are cast, where several decide.")
     replaces: int | None = Field(description="The stale ask that this one is asked instead of.")
     replaced_by: int | None
     verdict: Verdict | None

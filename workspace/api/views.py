@@ -7,15 +7,27 @@ from django.db.models import Prefetch, QuerySet
 from agents.lifecycle import LIVE_RUNS, YOU_ARE_THE_BLOCKER
 from agents.models import Agent, Event, Session
 from asks import binding
-from asks.models import Ask, Gate, Option, Verdict
+from asks.models import Ask, Gate, Option, Verdict, Vote
 from workspace.api import shapes
 
 
 def with_all(asks: QuerySet[Ask]) -> QuerySet[Ask]:
-    """Asks with everything that is shown of them: two queries for any number."""
+    """Asks with everything that is shown of them: three queries for any number."""
     return asks.select_related(
-        "agent", "run", "gate", "closed_by", "supersedes", "verdict__decided_by", "verdict__option"
-    ).prefetch_related(Prefetch("options", Option.objects.order_by("position")))
+        "agent",
+        "run",
+        "gate",
+        "closed_by",
+        "claimed_by",
+        "answered_by",
+        "supersedes",
+        "verdict__decided_by",
+        "verdict__on_behalf_of",
+        "verdict__option",
+    ).prefetch_related(
+        Prefetch("options", Option.objects.order_by("position")),
+        Prefetch("votes", Vote.objects.select_related("voter", "principal", "option")),
+    )
 
 
 def ask(row: Ask) -> shapes.Ask:
@@ -42,6 +54,11 @@ def ask(row: Ask) -> shapes.Ask:
         closed_at=row.closed_at,
         closed_by=row.closed_by.get_username() if row.closed_by else None,
         close_reason=row.close_reason,
+        terms=row.terms,
+        answered_by=row.answered_by.name if row.answered_by else None,
+        confidential=row.confidential,
+        claimed_by=row.claimed_by.get_username() if row.claimed_by else None,
+        votes=[_vote(vote) for vote in row.votes.all()],
         replaces=replaces.pk if replaces else None,
         replaced_by=row.superseded_by_id,
         verdict=_verdict(verdict) if verdict else None,
@@ -102,6 +119,16 @@ def _action(row: Gate) -> shapes.Action:
     )
 
 
+def _vote(row: Vote) -> shapes.Vote:
+    return shapes.Vote(
+        voter=row.voter.get_username(),
+        in_the_name_of=row.principal.get_username(),
+        option=row.option.key,
+        meaning=row.meaning,
+        cast_at=row.cast_at,
+    )
+
+
 def _verdict(row: Verdict) -> shapes.Verdict:
     return shapes.Verdict(
         option=row.option.key if row.option else None,
@@ -109,6 +136,7 @@ def _verdict(row: Verdict) -> shapes.Verdict:
         text=row.text,
         meaning=row.meaning,
         decided_by=row.decided_by.get_username(),
+        on_behalf_of=row.on_behalf_of.get_username() if row.on_behalf_of else None,
         decided_at=row.decided_at,
         via=row.via,
     )

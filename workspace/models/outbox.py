@@ -20,6 +20,7 @@ class OutboxKind(models.TextChoices):
     ASK_WITHDRAWN = "ask.withdrawn", "A question was withdrawn"
     ASK_EXPIRED = "ask.expired", "A question expired unanswered"
     ASK_SUPERSEDED = "ask.superseded", "A question was asked again, changed"
+    ASK_REMINDED = "ask.reminded", "A question still waits"
     AGENT_NOTIFY = "agent.notify", "An agent said something in passing"
     SESSION_BLOCKED = "session.blocked", "A session is blocked without a question"
 

@@ -47,9 +47,11 @@ def of_ask(begun: Payload, kind: str, ask: Ask) -> Payload:
     cut = _Cut()
     payload = {**begun, "ask": {**_ask(ask, cut), "status": _STATUS[kind]}}
     verdict = getattr(ask, "verdict", None)
-    if kind == OutboxKind.ASK_ANSWERED and verdict is not None:
+    if ask.confidential:
+        pass  # who answers it reads the rest here
+    elif kind == OutboxKind.ASK_ANSWERED and verdict is not None:
         payload["verdict"] = _verdict(verdict, cut)
-    elif kind not in (OutboxKind.ASK_OPENED, OutboxKind.ASK_ANSWERED):
+    elif kind not in (OutboxKind.ASK_OPENED, OutboxKind.ASK_ANSWERED, OutboxKind.ASK_REMINDED):
         payload["reason"] = cut("reason", ask.close_reason, MAX_TEXT)
     if kind == OutboxKind.ASK_SUPERSEDED:
         payload["ask"]["replaced_by"] = ask.superseded_by_id
@@ -62,10 +64,14 @@ _STATUS: dict[str, str] = {
     OutboxKind.ASK_WITHDRAWN: AskStatus.WITHDRAWN.value,
     OutboxKind.ASK_EXPIRED: AskStatus.EXPIRED.value,
     OutboxKind.ASK_SUPERSEDED: AskStatus.SUPERSEDED.value,
+    OutboxKind.ASK_REMINDED: AskStatus.OPEN.value,
 }
 
 
 def _ask(ask: Ask, cut: _Cut) -> Payload:
+    """What is asked. Of a confidential ask nothing but that it waits, and where."""
+    if ask.confidential:
+        return {"id": ask.pk, "path": f"/asks/{ask.pk}/", "confidential": True}
     gate = getattr(ask, "gate", None)
     return {
         "id": ask.pk,

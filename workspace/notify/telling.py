@@ -18,6 +18,7 @@ _OF_ASKS = {
     "withdrawn": OutboxKind.ASK_WITHDRAWN,
     "expired": OutboxKind.ASK_EXPIRED,
     "superseded": OutboxKind.ASK_SUPERSEDED,
+    "reminded": OutboxKind.ASK_REMINDED,
 }
 _OF_SESSIONS = {"notice": OutboxKind.AGENT_NOTIFY, "blocked": OutboxKind.SESSION_BLOCKED}
 
@@ -35,7 +36,10 @@ def _items(session: Session, event: Event) -> Iterator[OutboxItem]:
         yield _item(session, event, kind, f"session:{session.pk}", payload)
     ask_id = event.data.get("ask_id")
     if (kind := _OF_ASKS.get(event.kind)) and isinstance(ask_id, int):
-        yield _item(session, event, kind, f"ask:{ask_id}", payloads.where(session, event))
+        begun = payloads.where(session, event)
+        if kind == OutboxKind.ASK_REMINDED:
+            begun["nudge"] = {name: event.data.get(name, "") for name in ("kind", "to")}
+        yield _item(session, event, kind, f"ask:{ask_id}", begun)
 
 
 def _item(

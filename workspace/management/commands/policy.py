@@ -1,0 +1,73 @@
+"""manage.py policy: shows an agent's policy, tries a new one on the past, puts it in force."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents.models import Agent
+from asks import policies
+from asks.dry_run import dry_run
+from asks.plain import printable
+
+
+class Command(BaseCommand):
+    help = "Show, try and change the policy of an agent."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        show = verbs.add_parser("show", help="the policy in force, as JSON")
+        show.add_argument("agent")
+        tried = verbs.add_parser("dry-run", help="which past asks FILE would have changed")
+        tried.add_argument("agent")
+        tried.add_argument("file", type=Path)
+        add = verbs.add_parser("add", help="put FILE in force as the next version")
+        add.add_argument("agent")
+        add.add_argument("file", type=Path)
+        add.add_argument("--why", required=True)
+        add.add_argument("--by", required=True, help="the user name of who changes it")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        agent = Agent.objects.filter(slug=options["agent"]).first()
+        if agent is None:
+            raise CommandError(f"There is no agent {options['agent']}.")
+        verb = {"show": self._show, "dry-run": self._dry_run, "add": self._add}[options["verb"]]
+        try:
+            verb(agent, options)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+
+    def _show(self, agent: Agent, _: dict[str, Any]) -> None:
+        policy = policies.in_force(agent.pk)
+        rules = policy.document.model_dump(mode="json", exclude_defaults=True)
+        self.stderr.write(f"Version {policy.version}.")
+        self.stdout.write(json.dumps(rules, indent=2))
+
+    def _dry_run(self, agent: Agent, options: dict[str, Any]) -> None:
+        changed = dry_run(agent, policies.checked(_read(options["file"])))
+        for one in changed:
+            words = f"{one.what}  {one.operation}: {'; '.join(one.changes)}"
+            self.stdout.write(printable(words, 2000))
+        self.stdout.write(f"{len(changed)} would have gone otherwise. Nothing was changed.")
+
+    def _add(self, agent: Agent, options: dict[str, Any]) -> None:
+        person = User.objects.filter(username=options["by"], is_active=True).first()
+        if person is None:
+            raise CommandError(f"There is no user {options['by']}.")
+        rules = _read(options["file"])
+        made = policies.add_version(agent_id=agent.pk, rules=rules, why=options["why"], by=person)
+        self.stdout.write(f"Version {made.version} of {agent.slug} is in force.")
+
+
+def _read(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text())
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise CommandError(f"{file} is no JSON: {error}.") from error
