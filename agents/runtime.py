@@ -150,8 +150,11 @@ TurnEvent = Started | Said | Step | Reported | Noticed | Ignored | Usage | Ended
 class Runtime(Protocol):
     """What executes a turn; one per agent protocol."""
 
-    key: str
-    settings_model: type[BaseModel]
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def settings_model(self) -> type[BaseModel]: ...
 
     def take_turn(self, turn: Turn) -> AsyncIterator[TurnEvent]: ...
 
