@@ -1,4 +1,4 @@
-"""Every case that this product answers for is named by a test: docs/cases.md lists them in words."""
+"""Every case that this product answers for is named by a test: docs/cases*.md list them in words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CASES = HERE.parent / "docs" / "cases.md"
+LISTS = sorted((HERE.parent / "docs").glob("cases*.md"))
 
 
 def listed() -> set[str]:
-    """The ids in the first column of the list."""
-    return set(re.findall(r"^\| (\S+) \|", CASES.read_text(), re.MULTILINE)) - {"id", "---"}
+    """The ids in the first column of the lists."""
+    lines = "\n".join(file.read_text() for file in LISTS)
+    return set(re.findall(r"^\| (\S+) \|", lines, re.MULTILINE)) - {"id", "---"}
 
 
 def proved() -> set[str]:

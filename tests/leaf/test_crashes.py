@@ -21,8 +21,8 @@ from pytest_django import DjangoDbBlocker
 from agents.models import Agent, Event, Run, Session
 from asks.models import Gate, Verdict
 from tests.conftest import SERVER
-from tests.dispatch.test_outage import SETTINGS, point_at, power_cut
-from tests.dispatch.world import Worker, disconnect, eventually
+from tests.dispatch.test_outage import SETTINGS, power_cut
+from tests.dispatch.world import Worker, disconnect, eventually, point_at
 from tests.leaf.world import ITEM, key_for, leaf_agent
 from tests.live_server import LiveServer
 from workspace.postgres import LocalPostgres

@@ -114,7 +114,7 @@ def test_words_alone_decide_nothing(as_owner: Client, parked: Agent) -> None:
 def test_an_abort_takes_a_second_press(as_owner: Client, parked: Agent) -> None:
     first = press(as_owner, parked, "abort", text="enough")
     assert "Press again to be sure." in first.content.decode()
-    assert ask_of(parked)
+    assert ask_of(parked).status == "open"
 
     press(as_owner, parked, "abort", confirmed="abort", text="enough")
 

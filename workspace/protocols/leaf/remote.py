@@ -176,12 +176,18 @@ class _Talk:
         loop = asyncio.get_running_loop()
         believe_after = loop.time() + self.settings.settle_seconds
         while found.is_under_way or (
-            self.settings.asynchronous and _is_at(found, decision) and loop.time() < believe_after
+            self._may_be_old(found, decision) and loop.time() < believe_after
         ):
             await asyncio.sleep(self.settings.poll_seconds)
             found = await harness.status()
         self._say("How it stands", found)
         return found
+
+    def _may_be_old(self, found: Told, decision: dict[str, Any] | None) -> bool:
+        """Whether this may be said before a decision was looked at, or its gate's file was written."""
+        if self.settings.dialect == "files" and found.is_paused and not found.summary:
+            return True
+        return self.settings.asynchronous and _is_at(found, decision)
 
     def _result(self, found: Told, decision: dict[str, Any] | None = None) -> Ended:
         """What the harness says, in the workspace's terms."""

@@ -10,7 +10,7 @@ import logging
 import math
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig
@@ -33,6 +33,8 @@ from workspace.protocols.leaf.volume import Missing, Outside, Unreadable, Volume
 from workspace.protocols.leaf.wire import BadEnvelope, Envelope, Item, compact
 
 log_ = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_BODY = 256 * 1024
 RUNTIMES = ("leaf", "leaf-remote")
@@ -241,13 +243,18 @@ def _saturated(said: dict[str, Any]) -> HttpResponse:
 def _publish(session: Session) -> None:
     """Write the session's files now, which heals what a crash left unwritten."""
     if _facts(session).refs is not None:
-        _on_volume(lambda: publishing.publish(session.pk))
+        _published(session)
 
 
-def _on_volume(work: Callable[[], object]) -> None:
+def _published(session: Session) -> Standing:
+    """How the session stood when its files were written, just now."""
+    return _on_volume(lambda: publishing.publish(session.pk))
+
+
+def _on_volume(work: Callable[[], T]) -> T:
     """What cannot be written now is written by its job; the caller is told to come again."""
     try:
-        work()
+        return work()
     except (OSError, Outside) as error:
         detail = "The shared volume cannot be written. Send the same envelope again."
         raise Refuse(503, "volume_unavailable", detail, {"Retry-After": "5"}) from error
@@ -314,8 +321,7 @@ def _word_of_rows(agent: Agent, done: str) -> dict[str, Any]:
     session = named.first() or refs.filter(data__leaf__refs__result_ref=plain).first()
     if session is None:
         return replies.unknown()
-    _publish(session)  # the marker is due: whoever reads this looks for it next
-    found = log.standing(session)
+    found = _published(session)  # the marker is due: whoever reads this looks for it next
     if found.gate is not None:
         return {"status": "awaiting_approval", "gateId": found.gate.number}
     return {"status": found.word}
