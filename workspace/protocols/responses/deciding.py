@@ -88,12 +88,13 @@ def _answer(ask: Ask, text: str) -> tuple[str, str]:
     rule for all doors refuses it with the right reason. No binding comes this way, so a question
     that is bound to an action is refused too.
     """
-    option = next((one.key for one in ask.options.all() if one.label == text), "")
-    if option:
-        return option, ""
+    keys = {option.label: option.key for option in ask.options.all()}
+    if text in keys:
+        return keys[text], ""
     if ask.free_text or is_blank(text):
         return "", text
-    return text, ""
+    # Our own id of an option is not what was offered on the wire.
+    return f"“{text}”" if text in keys.values() else text, ""
 
 
 def _problem(refused: Refused) -> Problem:

@@ -127,7 +127,7 @@ def _text(body: Json, name: str, most: int) -> str:
 
 def _said(body: Json) -> Json:
     """What is sent back as it came."""
-    tools = body.get("tools") or []
+    tools = [] if body.get("tools") is None else body["tools"]
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         raise invalid("tools is a list of objects.", "tools")
     user, instructions = body.get("user"), body.get("instructions")

@@ -1,0 +1,264 @@
+"""The question file: only a missing one means no question; everything else that is wrong fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workspace.protocols.responses import question_file
+from workspace.protocols.responses.question_file import BadQuestion, Question
+from workspace.protocols.responses.run_directory import DirectoryInUse, Pinned, pinned, sweep
+
+GOOD = {"request_id": "ledger", "question": "Which ledger?", "options": ["EU", "US"]}
+NOBODY = 65534
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Pinned]:
+    with pinned(tmp_path / "run") as held:
+        yield held
+
+
+def leave(directory: Pinned, content: object) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    (directory.path / question_file.NAME).write_text(text)
+
+
+def refused(directory: Pinned) -> str:
+    with pytest.raises(BadQuestion) as caught:
+        question_file.read(directory)
+    return str(caught.value)
+
+
+@pytest.mark.case("responses-S1")
+def test_without_a_file_there_is_no_question(directory: Pinned) -> None:
+    (directory.path / "ledger.json").write_text("{}")
+
+    assert question_file.read(directory) is None
+
+
+def test_a_question_is_read_whole(directory: Pinned) -> None:
+    leave(directory, GOOD | {"essentials": {"rows": 3}, "unknown": 1})
+
+    assert question_file.read(directory) == Question(
+        "Which ledger?", ("EU", "US"), "ledger", {"rows": 3}
+    )
+
+
+def a_directory(path: Path) -> None:
+    path.mkdir()
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_link(path: Path) -> None:
+    path.with_name("elsewhere").write_text(json.dumps(GOOD))
+    path.symlink_to("elsewhere")
+
+
+def a_dangling_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def a_second_name(path: Path) -> None:
+    path.with_name("elsewhere").write_text(json.dumps(GOOD))
+    os.link(path.with_name("elsewhere"), path)
+
+
+@pytest.mark.case("responses-S2", "C111")
+@pytest.mark.parametrize("put", [a_directory, a_pipe, a_link, a_dangling_link, a_second_name])
+def test_what_is_no_plain_file_fails(directory: Pinned, put: Callable[[Path], None]) -> None:
+    put(directory.path / question_file.NAME)
+
+    assert question_file.NAME in refused(directory)
+
+
+@pytest.mark.case("responses-S2")
+def test_a_file_that_may_not_be_read_fails(tmp_path: Path) -> None:
+    """In a process of its own, since root may read anything."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / question_file.NAME).write_text(json.dumps(GOOD))
+    (folder / question_file.NAME).chmod(0)
+    for path in (folder, *folder.parents[:4]):
+        path.chmod(path.stat().st_mode | 0o055)
+    reader = (
+        "import os, sys; from pathlib import Path\n"
+        "from workspace.protocols.responses import question_file as q\n"
+        "from workspace.protocols.responses.run_directory import Pinned\n"
+        "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "os.geteuid() or os.seteuid(int(sys.argv[2]))\n"
+        "try: print(q.read(Pinned(Path(sys.argv[1]), fd, is_new=False)))\n"
+        "except q.BadQuestion as error: print('refused:', error)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", reader, str(folder), str(NOBODY)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    assert said == "refused: hitl_request.json cannot be read.\n"
+
+
+@pytest.mark.case("responses-S3", "C111")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"{not json",
+        b"",
+        b'{"question": "caf\xe9"}',
+        b"\xef\xbb\xbf{}",
+        b'{"question": "a", "question": "b"}',
+        b'{"question": "' + b"a" * question_file.MAX_BYTES + b'"}',
+        b"[" * 20_000,
+        b'{"question": "a\\u0000b"}',
+        b'{"question": "\\ud800"}',
+        b'{"question": "a", "x": NaN}',
+    ],
+)
+def test_what_is_no_json_that_can_be_kept_fails(directory: Pinned, raw: bytes) -> None:
+    (directory.path / question_file.NAME).write_bytes(raw)
+
+    refused(directory)
+
+
+@pytest.mark.case("responses-S4")
+@pytest.mark.parametrize("content", [[1], "text", 3, None, True])
+def test_what_is_no_object_fails(directory: Pinned, content: object) -> None:
+    leave(directory, json.dumps(content))
+
+    assert "no JSON object" in refused(directory)
+
+
+@pytest.mark.case("responses-S5")
+@pytest.mark.parametrize("text", [None, "", "  \n", "\u200b", 7, ["Which?"], "a" * 4001])
+def test_a_question_without_words_fails(directory: Pinned, text: object) -> None:
+    leave(directory, {"request_id": "x", "question": text})
+
+    refused(directory)
+
+
+@pytest.mark.case("responses-S5")
+def test_a_missing_question_fails(directory: Pinned) -> None:
+    leave(directory, {"request_id": "x", "options": ["EU", "US"]})
+
+    refused(directory)
+
+
+@pytest.mark.case("responses-S6")
+@pytest.mark.parametrize(
+    "options",
+    ["EU", {"EU": 1}, ["EU", ""], ["EU", " "], ["EU", 1], ["EU", "EU"], ["a" * 401], list("ab" * 11)],
+)
+def test_options_that_are_no_choice_fail(directory: Pinned, options: object) -> None:
+    leave(directory, GOOD | {"options": options})
+
+    refused(directory)
+
+
+@pytest.mark.parametrize("options", [["Understood"], [str(n) for n in range(20)]])
+def test_one_option_and_twenty_are_a_choice(directory: Pinned, options: list[str]) -> None:
+    leave(directory, GOOD | {"options": options})
+
+    found = question_file.read(directory)
+    assert found is not None
+    assert found.options == tuple(options)
+
+
+@pytest.mark.parametrize("essentials", [["EU"], "EU", {"rows": "a" * 4096}])
+def test_essentials_that_are_none_fail(directory: Pinned, essentials: object) -> None:
+    leave(directory, GOOD | {"essentials": essentials})
+
+    refused(directory)
+
+
+def removed(directory: Pinned) -> None:
+    directory.path.rmdir()
+
+
+def moved_away(directory: Pinned) -> None:
+    directory.path.rename(directory.path.with_name("away"))
+
+
+def replaced(directory: Pinned) -> None:
+    moved_away(directory)
+    directory.path.mkdir()
+
+
+def replaced_by_a_link(directory: Pinned) -> None:
+    moved_away(directory)
+    directory.path.symlink_to("away")
+
+
+@pytest.mark.case("responses-S7")
+@pytest.mark.parametrize("do", [removed, moved_away, replaced, replaced_by_a_link])
+def test_a_directory_that_is_not_the_pinned_one_fails(
+    directory: Pinned, do: Callable[[Pinned], None]
+) -> None:
+    do(directory)
+
+    assert "could not be looked for" in refused(directory)
+
+
+@pytest.mark.case("responses-S9")
+@pytest.mark.parametrize("content", ['{"secret-word"', {"question": 1, "secret-word": 2}])
+def test_no_error_quotes_the_file(directory: Pinned, content: Any) -> None:
+    leave(directory, content)
+
+    assert "secret" not in refused(directory)
+
+
+@pytest.mark.case("responses-S8")
+@pytest.mark.parametrize("put", [a_directory, a_pipe, a_link, a_second_name])
+def test_whatever_was_left_over_is_removed(directory: Pinned, put: Callable[[Path], None]) -> None:
+    put(directory.path / question_file.NAME)
+
+    directory.remove(question_file.NAME)
+
+    assert question_file.read(directory) is None
+
+
+def test_an_emptied_directory_is_the_same_and_empty(directory: Pinned) -> None:
+    (directory.path / "kept").mkdir()
+    (directory.path / "kept" / "file").write_text("x")
+    (directory.path / "link").symlink_to("/")
+
+    directory.empty()
+
+    assert os.listdir(directory.path) == []
+    assert Path("/").exists()
+    assert question_file.read(directory) is None
+
+
+def test_two_turns_never_share_a_directory(tmp_path: Path) -> None:
+    with pinned(tmp_path / "run"), pytest.raises(DirectoryInUse), pinned(tmp_path / "run"):
+        pass
+
+
+def test_a_link_in_place_of_a_run_directory_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "run").symlink_to(tmp_path)
+
+    with pytest.raises(OSError, match="run"), pinned(tmp_path / "run"):
+        pass
+
+
+def test_idle_directories_are_swept_and_those_in_use_are_not(tmp_path: Path) -> None:
+    for name in ("old", "young", "held"):
+        (tmp_path / name).mkdir()
+    with pinned(tmp_path / "held"):
+        for name in ("old", "held"):
+            os.utime(tmp_path / name, (0, 0))
+        assert sweep(tmp_path, older_than=60) == [tmp_path / "old"]
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["held", "young"]
