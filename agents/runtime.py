@@ -180,18 +180,18 @@ def keys() -> list[str]:
 
 
 AskRaiser = Callable[["Session", "Run", Sequence[object]], None]
-_raise_asks: AskRaiser | None = None
+_ask_raisers: list[AskRaiser] = []
 
 
 def asks_are_raised_by(raiser: AskRaiser) -> None:
     """The asks layer plugs itself in here: it is above this one and cannot be imported."""
-    global _raise_asks
-    _raise_asks = raiser
+    _ask_raisers[:] = [raiser]
 
 
 def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
     """Raise what a turn asks, in the transaction that settles it."""
-    if drafts and _raise_asks is None:
+    if not drafts:
+        return
+    if not _ask_raisers:
         raise RuntimeError("No asks layer is installed to raise this turn's questions.")
-    if drafts and _raise_asks is not None:
-        _raise_asks(session, run, drafts)
+    _ask_raisers[0](session, run, drafts)
