@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from workspace.protocols.responses import shapes
 from workspace.protocols.responses.stream import TERMINAL, body_of
 
 #: Seconds of silence after which a comment says that the connection lives.
-KEEP_ALIVE = 10.0
+KEEP_ALIVE = float(os.environ.get("RESPONSES_KEEP_ALIVE_SECONDS", "10"))
 KEEP_ALIVE_COMMENT = b": keep-alive\n\n"
 #: Events of one read.
 BATCH = 500
