@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents import inbox, messaging
+from agents import events, inbox, messaging
 from agents.lifecycle import InboxKind, InboxState
 from agents.locking import lock_session
 from agents.models import Event, InboxItem, Session
-from tests.factories import begin, owner_of
+from tests.factories import RunFactory, owner_of
 from tests.invariants.refusing import copy_row, refused, run_sql
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +41,7 @@ def test_a_number_is_used_once_in_a_session(event: Event) -> None:
 
 def test_a_marker_lands_once_per_run(session: Session) -> None:
     turn = begin(session)
+    starting.append(turn.fence, [starting.started(turn, worker="worker")])
     event = session.events.filter(run_id=turn.run_id).latest("seq")
     copy_row("agents_event", event.pk, seq=event.seq + 100, once_key="k")
     with refused("a_marker_lands_once_per_run"):
