@@ -36,7 +36,7 @@ def test_nothing_waits(as_owner: Client) -> None:
     page = queue(as_owner)
     assert "Nothing waits on you" in page.words
     assert badge(page) == "0"
-    assert page.one("title").words == "Needs you · Needs You"
+    assert page.one("title").words == "Needs you"
 
 
 def test_the_longest_wait_comes_first(as_owner: Client, owner: User) -> None:
