@@ -40,9 +40,9 @@ def test_a_number_is_used_once_in_a_session(event: Event) -> None:
 
 
 def test_a_marker_lands_once_per_run(session: Session) -> None:
-    turn = begin(session)
-    starting.append(turn.fence, [starting.started(turn, worker="worker")])
-    event = session.events.filter(run_id=turn.run_id).latest("seq")
+    run = RunFactory(session=session)
+    event = events.record(lock_session(session.pk), "report", actor="a", text="x", run=run)
+    assert event is not None
     copy_row("agents_event", event.pk, seq=event.seq + 100, once_key="k")
     with refused("a_marker_lands_once_per_run"):
         copy_row("agents_event", event.pk, seq=event.seq + 101, once_key="k")
