@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -21,6 +21,7 @@ _TEXTS = ("slug", "name", "title", "mission", "contract", "runtime", "lane")
 
 #: Short names that /agents/<slug>/ would never reach.
 RESERVED_SLUGS = frozenset({"new"})
+
 
 @transaction.atomic
 def register_agent(
@@ -63,9 +64,7 @@ def register_agent(
 def _check_address(slug: str) -> None:
     """A short name stands in the agent's address, and some addresses are pages of their own."""
     if slug in RESERVED_SLUGS:
-        raise ValidationError(
-            {"slug": f"“{slug}” is the address of a page. Choose another name."}
-        )
+        raise ValidationError({"slug": f"“{slug}” is the address of a page. Choose another name."})
 
 
 def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -107,9 +106,17 @@ def _messages(error: ShapeError) -> list[str]:
 
 @transaction.atomic
 def open_session(
-    agent: Agent, *, title: str = "", is_home: bool = False, external_id: str = ""
+    agent: Agent,
+    *,
+    title: str = "",
+    is_home: bool = False,
+    external_id: str = "",
+    begin: Callable[[Session], object] | None = None,
 ) -> Session:
-    """A new session of an agent. A home session of an active agent is due by its wake policy."""
+    """A new session of an agent. A home session of an active agent is due by its wake policy.
+
+    ``begin`` may put more into the locked session, and wake it, before it starts.
+    """
     lock_agent(agent.pk)
     created = Session.objects.create(
         agent=agent, title=title, is_home=is_home, external_id=external_id
@@ -117,5 +124,7 @@ def open_session(
     session = lock_session(created.pk)
     waking.first(session)
     events.record(session, "state", actor="system", text="The session was opened.")
+    if begin is not None:
+        begin(session)
     queueing.proceed(session)
     return session

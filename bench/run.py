@@ -1,6 +1,6 @@
 """Runs the measurements, prints them side by side, and writes bench.json.
 
-    python -m bench.run [--runs N] [NAME …]
+python -m bench.run [--runs N] [NAME …]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.figures import Figure
 from bench.world import fresh_database
 
-MODULES = ("answering", "resume", "live", "pages", "parked")
+MODULES = ("answering", "resume", "live", "pages", "parked", "leaf")
 HEADINGS = ["figure", "ours", "yardstick", "ratio", "target", ""]
 
 
@@ -39,7 +39,9 @@ def print_table(figures: list[Figure]) -> None:
     rows = [HEADINGS, *(figure.as_row() for figure in figures)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 def as_json(figures: list[Figure], runs: int) -> dict[str, object]:

@@ -137,6 +137,15 @@ def standing(session: Session) -> Standing:
     return _at_rest(session, run, log)
 
 
+def glance(session_id: int) -> Word | None:
+    """The word of a session with a turn under way, by one query; None when there is none."""
+    runs = Run.objects.filter(session=session_id).order_by("-number")
+    newest = runs.values_list("status", flat=True).first()
+    if newest == RunStatus.QUEUED:
+        return "queued"
+    return "running" if newest == RunStatus.RUNNING else None
+
+
 def _word_of_live(run: Run | None, *, resumes: bool) -> Word:
     if resumes:
         return "resuming"

@@ -38,15 +38,15 @@ def open_once(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
     found = find(agent, facts.session_id, facts.tenant)
     if found is not None:
         return found
+
+    def begin(session: Session) -> None:
+        session.data = opened(facts)
+        words = f"Review {facts.item.item_id}: `{facts.item.pattern}` in {facts.item.file}"
+        events.record(session, "message", actor=actor_of(key), text=words)
+        waking.wake(session, Cause.HUMAN)
+
     name = session_key(facts.session_id, facts.tenant)
-    made = registering.open_session(agent, title=facts.title, external_id=name)
-    session = lock_session(made.pk)
-    session.data = opened(facts)
-    words = f"Review {facts.item.item_id}: `{facts.item.pattern}` in {facts.item.file}"
-    events.record(session, "message", actor=actor_of(key), text=words)
-    waking.wake(session, Cause.HUMAN)
-    queueing.proceed(session)
-    return session
+    return registering.open_session(agent, title=facts.title, external_id=name, begin=begin)
 
 
 def check_same(session: Session, envelope: Envelope, item: object) -> None:

@@ -6,9 +6,10 @@ Both protocol tools end the turn where they are called. Nothing that is called b
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.runtime import Said, Step, Usage
@@ -19,7 +20,6 @@ from workspace.protocols.leaf.volume import Outside, Unreadable, Volume
 if TYPE_CHECKING:
     from pydantic_ai import Agent, RunContext, ToolOutput
     from pydantic_ai.messages import ModelMessage, ModelResponse
-    from pydantic_ai.models import Model
     from pydantic_ai.usage import RunUsage
 
 LONGEST_REQUEST = 16_000
@@ -107,17 +107,28 @@ async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
     from pydantic_ai import UsageLimits
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-    agent = _agent(job, brains.model_named(job.model))
+    agent = _agent(may_submit=job.may_submit, reads=job.files is not None)
+    model = brains.model_named(job.model)
     history = ModelMessagesTypeAdapter.validate_python(list(job.messages)) or None
     limits = UsageLimits(request_limit=job.turns)
+    told: list[Said | Step] = []
     async with agent.iter(
-        job.prompt, message_history=history, usage_limits=limits, timeout=job.seconds
+        job.prompt,
+        model=model,
+        deps=job,
+        message_history=history,
+        usage_limits=limits,
+        timeout=job.seconds,
     ) as run:
         async for node in run:
+            for one in told:
+                yield one
+            told = []
             if agent.is_call_tools_node(node):
                 turn.tried += [call.tool_name for call in node.model_response.tool_calls]
-                for told in _told(node.model_response, job.call_prefix):
-                    yield told
+                told = _told(node.model_response, job.call_prefix)
+    for one in told:  # beside the usage: both are written at once
+        yield one
     if run.result is None:
         raise RuntimeError("the model's turn has no end")
     yield Usage(_used(run.usage))
@@ -129,67 +140,73 @@ async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
     )
 
 
-def _agent(job: Review, model: Model) -> Agent[None, Any]:
-    from pydantic_ai import Agent, Tool
+@lru_cache(maxsize=4)
+def _agent(*, may_submit: bool, reads: bool) -> Agent[Review, Any]:
+    """The agent of each kind of turn; what differs from turn to turn is in its ``Review``."""
+    from pydantic_ai import Agent, RunContext, Tool
 
+    # The library reads these at run time, where annotations are text only.
+    for tool in (_submit_verdict, _read):
+        tool.__annotations__["ctx"] = RunContext[Review]
     return Agent(
-        model,
-        output_type=[*_ends(job), str],
-        tools=[Tool(_reader(job.files), name="read")] if job.files else [],
+        deps_type=Review,
+        output_type=[*_ends(may_submit=may_submit), str],
+        tools=[Tool(_read, name="read")] if reads else [],
         end_strategy="early",
         retries=RETRIES,
     )
 
 
-def _ends(job: Review) -> list[ToolOutput[Any]]:
+def _ends(*, may_submit: bool) -> list[ToolOutput[Any]]:
     """The tools that end a turn. ``submit_verdict`` is not even offered before its time."""
-    from pydantic_ai import ModelRetry, RunContext, ToolOutput
+    from pydantic_ai import ToolOutput
 
-    def submit_verdict(
-        ctx: RunContext[None], item_id: str, verdict: Literal["FLAGGED", "CLEAR"], reason: str
-    ) -> Submitted:
-        if "request_approval" in _called_with(ctx):
-            raise ModelRetry(texts.GATE_FIRST)
-        if item_id != job.item_id:
-            raise ModelRetry(f"Invalid verdict: item_id must be {job.item_id!r}")
-        return Submitted({"item_id": item_id, "verdict": verdict, "reason": storable(reason)})
-
-    def request_approval(summary: str, proposed_action: str) -> Asked:
-        if is_blank(summary) or is_blank(proposed_action):
-            raise ModelRetry(texts.EMPTY_REQUEST)
-        if not is_storable(summary + proposed_action):
-            raise ModelRetry("Invalid request_approval: it holds a character that cannot be kept")
-        if max(len(summary), len(proposed_action)) > LONGEST_REQUEST:
-            raise ModelRetry(
-                f"Invalid request_approval: {LONGEST_REQUEST} characters are the most for each part"
-            )
-        return Asked(summary, proposed_action)
-
-    # The libraries read these at run time, where annotations are text only.
-    submit_verdict.__annotations__["ctx"] = RunContext[None]
-    verdict = ToolOutput(submit_verdict, name="submit_verdict", description=texts.SUBMIT_VERDICT)
+    verdict = ToolOutput(_submit_verdict, name="submit_verdict", description=texts.SUBMIT_VERDICT)
     request = ToolOutput(
-        request_approval, name="request_approval", description=texts.REQUEST_APPROVAL
+        _request_approval, name="request_approval", description=texts.REQUEST_APPROVAL
     )
-    return [verdict, request] if job.may_submit else [request]
+    return [verdict, request] if may_submit else [request]
 
 
-def _called_with(ctx: RunContext[None]) -> set[str]:
+def _submit_verdict(
+    ctx: RunContext[Review], item_id: str, verdict: Literal["FLAGGED", "CLEAR"], reason: str
+) -> Submitted:
+    from pydantic_ai import ModelRetry
+
+    if "request_approval" in _called_with(ctx):
+        raise ModelRetry(texts.GATE_FIRST)
+    if item_id != ctx.deps.item_id:
+        raise ModelRetry(f"Invalid verdict: item_id must be {ctx.deps.item_id!r}")
+    return Submitted({"item_id": item_id, "verdict": verdict, "reason": storable(reason)})
+
+
+def _request_approval(summary: str, proposed_action: str) -> Asked:
+    from pydantic_ai import ModelRetry
+
+    if is_blank(summary) or is_blank(proposed_action):
+        raise ModelRetry(texts.EMPTY_REQUEST)
+    if not is_storable(summary + proposed_action):
+        raise ModelRetry("Invalid request_approval: it holds a character that cannot be kept")
+    if max(len(summary), len(proposed_action)) > LONGEST_REQUEST:
+        raise ModelRetry(
+            f"Invalid request_approval: {LONGEST_REQUEST} characters are the most for each part"
+        )
+    return Asked(summary, proposed_action)
+
+
+def _read(ctx: RunContext[Review], path: str) -> str:
+    """Read a text file of the workspace by its exact path."""
+    from pydantic_ai import ModelRetry
+
+    try:
+        return ctx.deps.files.text(path) if ctx.deps.files else ""
+    except (Outside, Unreadable) as error:
+        raise ModelRetry(f"This cannot be read. {error}") from error
+
+
+def _called_with(ctx: RunContext[Review]) -> set[str]:
     """The tools of the response that is being worked off."""
     return {getattr(part, "tool_name", "") for part in ctx.messages[-1].parts}
-
-
-def _reader(files: Volume) -> Callable[[str], str]:
-    def read(path: str) -> str:
-        """Read a text file of the workspace by its exact path."""
-        from pydantic_ai import ModelRetry
-
-        try:
-            return files.text(path)
-        except (Outside, Unreadable) as error:
-            raise ModelRetry(f"This cannot be read. {error}") from error
-
-    return read
 
 
 def _told(response: ModelResponse, prefix: str) -> list[Said | Step]:

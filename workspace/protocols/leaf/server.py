@@ -110,10 +110,15 @@ def _runs(request: HttpRequest) -> HttpResponse:
     session, turned = found, _decide(found, key, envelope, volume)
     if turned is not None and turned.http_status != 200:
         raise Refuse(turned.http_status, turned.reason, turned.detail)
-    opening.go_on(session.pk, key) if _stopped_short(session) else None
+    standing = log.standing(session)
+    if standing.word in ("failed", "retrying"):
+        opening.go_on(session.pk, key)
     if envelope.wants_async:
         _publish(session)
         return _json(replies.accepted(envelope, turned), status=202)
+    if _at_rest(standing) and standing.word not in ("failed", "retrying"):
+        _publish(session)
+        return _json(replies.posted(_facts(session), standing, turned))
     return _waited_for(session, turned)
 
 
@@ -204,14 +209,12 @@ def _decide(
     return None if sent is None else deciding.decide(session, sent, key)
 
 
-def _stopped_short(session: Session) -> bool:
-    return log.standing(session).word in ("failed", "retrying")
-
-
 def _waited_for(session: Session, turned: Turned | None) -> HttpResponse:
     """The answer once the session has come to rest, or that it has not."""
 
     def look() -> Standing:
+        if (word := log.glance(session.pk)) is not None:
+            return Standing(word=word)
         return log.standing(Session.objects.get(pk=session.pk))
 
     facts = _facts(session)
