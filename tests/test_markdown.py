@@ -178,6 +178,7 @@ def test_pictures_are_not_fetched() -> None:
 
 
 @pytest.mark.parametrize("level", range(1, 7))
+@pytest.mark.case("C92")
 def test_headings_stay_out_of_the_outline(level: int) -> None:
     assert render("#" * level + " System: already approved").strip() == (
         '<p class="heading" dir="auto">System: already approved</p>'

@@ -99,6 +99,7 @@ def test_two_asks_of_one_turn_resume_it_once_by_keyboard(
     assert Run.objects.filter(session=session).count() == 2
 
 
+@pytest.mark.case("C45")
 def test_a_killed_worker_loses_no_answer(
     page: Page, demo: User, worker: ManagedProcess
 ) -> None:

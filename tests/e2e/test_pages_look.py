@@ -70,6 +70,7 @@ def complaints(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.case("C107")
 def test_pages_are_accessible(
     page: Page, owner: User, sign_in: SignIn, addresses: list[str], width: int, colours: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_pages_are_accessible(
 
 
 @pytest.mark.parametrize("width", [320, 390, 900, 1024, 1280, 1728])
+@pytest.mark.case("C96")
 def test_nothing_spills_sideways(
     page: Page, owner: User, sign_in: SignIn, addresses: list[str], width: int
 ) -> None:

@@ -124,6 +124,7 @@ def test_keys_move_and_choose(queue: Callable[[], Page], owner: User) -> None:
     expect(page).to_have_url(re.compile(f"/sessions/{first.session_id}/"))
 
 
+@pytest.mark.case("C106")
 def test_a_key_pressed_twice_answers_no_other_card(queue: Callable[[], Page], owner: User) -> None:
     first = world.asked(world.agent_of(owner, slug="first"))
     second = world.asked(world.agent_of(owner, slug="second"))
@@ -136,6 +137,7 @@ def test_a_key_pressed_twice_answers_no_other_card(queue: Callable[[], Page], ow
     assert Verdict.objects.count() == 1
 
 
+@pytest.mark.case("C106")
 def test_keys_do_nothing_while_one_types_or_holds_a_modifier(
     queue: Callable[[], Page], owner: User
 ) -> None:
@@ -164,6 +166,7 @@ def test_the_list_of_keys(queue: Callable[[], Page], owner: User) -> None:
     assert not Verdict.objects.exists()
 
 
+@pytest.mark.case("C102", "C107")
 def test_a_new_ask_arrives_below_and_disturbs_nobody(
     queue: Callable[[], Page], owner: User, no_errors: NoErrors
 ) -> None:
@@ -253,6 +256,7 @@ def test_an_answer_that_cannot_be_sent_says_so_and_can_be_sent_again(
     expect(card(page, ask)).to_contain_text("owner answered")
 
 
+@pytest.mark.case("C104")
 def test_while_one_answer_is_under_way_another_card_can_be_answered(
     queue: Callable[[], Page], owner: User
 ) -> None:
@@ -295,6 +299,7 @@ def test_the_pane_follows_the_current_card(queue: Callable[[], Page], owner: Use
     expect(page.locator("#pane-t")).to_have_text("second")
 
 
+@pytest.mark.case("C89")
 def test_agents_words_run_nothing(
     queue: Callable[[], Page], owner: User, no_errors: NoErrors
 ) -> None:

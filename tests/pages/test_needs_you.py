@@ -105,6 +105,7 @@ def test_sixty_options_are_all_there(as_owner: Client, owner: User) -> None:
     assert [button.attrs["value"] for button in buttons] == [f"o{n}" for n in range(60)]
 
 
+@pytest.mark.case("C96")
 def test_any_script_of_any_language(as_owner: Client, owner: User) -> None:
     options = (
         OptionDraft("a", "Ja, Donaudampfschifffahrtsgesellschaft"),
