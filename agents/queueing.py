@@ -9,13 +9,13 @@ from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.models import Lane, Run, Session
 
 
-def proceed(session: Session) -> Run | None:
+def proceed(session: Session, *, idle: bool = False) -> Run | None:
     """Queue the next run of a locked session if it is due, and store its standing; the run, if any.
 
     Every verb that changes a session ends with this, or with ``moves.restate`` when nothing of it
-    can have become due.
+    can have become due. ``idle`` says that its live run has just ended, so that none is looked for.
     """
-    live = moves.live_run(session)
+    live = None if idle else moves.live_run(session)
     queued = None if live else _queue_if_due(session)
     moves.restate(session, live or queued)
     return queued

@@ -70,8 +70,9 @@ def go_on(session: Session, ask: Ask) -> Run | None:
     Returns the run that was queued, if any.
     """
     run = ask.run
-    if run.status not in LIVE_RUNS:
+    just_released = run.ended_at == session.locked_at
+    if run.status not in LIVE_RUNS and not just_released:
         moves.release_waiting_run(session)
     if run.status not in LIVE_RUNS or not run.open_asks:
         waking.wake(session, Cause.HUMAN)
-    return queueing.proceed(session)
+    return queueing.proceed(session, idle=just_released)

@@ -85,7 +85,7 @@ def verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
         "proof": answer.proof.facts() if answer.proof else None,
     }
     entry = Entry("verdict", f"verdict:{verdict.pk}", _human(answer.by), facts)
-    return _write(f"session:{ask.session_id}", entry)
+    return _follow(f"session:{ask.session_id}", entry)  # whoever answers holds the session's lock
 
 
 def vote(vote: Vote, answer: Answer) -> LedgerRecord:
@@ -112,7 +112,8 @@ def closing(ask: Ask) -> LedgerRecord:
     """Record an ask that was closed without an answer: withdrawn, expired or superseded."""
     who = _human(ask.closed_by) if ask.closed_by else "system"
     facts = {**ledger_facts.of(ask.status, ask.pk), "names": {"agent": ask.agent.slug}}
-    return _write(f"session:{ask.session_id}", Entry(ask.status, f"ask:{ask.pk}", who, facts))
+    entry = Entry(ask.status, f"ask:{ask.pk}", who, facts)
+    return _follow(f"session:{ask.session_id}", entry)  # nor does anybody close without it
 
 
 def imported(ask: Ask, *, by: AbstractBaseUser, source: dict[str, Any]) -> LedgerRecord:
@@ -155,6 +156,11 @@ def record_after(head: Head, entry: Entry, at: datetime) -> LedgerRecord:
 
 def _write(chain: str, entry: Entry) -> LedgerRecord:
     _lock(chain)
+    return _follow(chain, entry)
+
+
+def _follow(chain: str, entry: Entry) -> LedgerRecord:
+    """Write the next record of a chain that is locked."""
     with connection.cursor() as cursor:
         cursor.execute(_HEAD, [chain])
         at, seq, last = cursor.fetchone()

@@ -7,8 +7,8 @@ from typing import Any
 from agents import inbox
 from agents.lifecycle import InboxKind
 from agents.models import InboxItem, Run, Session
-from asks.lifecycle import AskKind
-from asks.models import Ask, Gate, Verdict
+from asks import binding
+from asks.models import Ask, Verdict
 
 
 def owe_verdict(
@@ -41,7 +41,7 @@ def data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
 
 def _action_of(ask: Ask) -> dict[str, Any]:
     """What the verdict is about, so that a runtime can release exactly this and nothing wider."""
-    gate = Gate.objects.filter(ask=ask).first() if ask.kind == AskKind.APPROVAL else None
+    gate = binding.gate_of(ask)
     return {"operation": gate.operation, "params": gate.params} if gate else {}
 
 

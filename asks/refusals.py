@@ -108,7 +108,8 @@ class Case:
     def option(self) -> Option | None:
         if not self.answer.option:
             return None
-        return Option.objects.filter(ask=self.ask, key=self.answer.option).first()
+        offered = Option.objects.filter(ask=self.ask, key=self.answer.option)
+        return offered.order_by("pk").first()
 
 
 def number_of(ask_id: object) -> int | None:
