@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
 from django.db.models import F
 from pytest_django import Settings
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -359,43 +358,3 @@ def test_one_public_address_among_private_ones_is_not_enough(
 
     with pytest.raises(Undelivered, match="not public"):
         asyncio.run(found())
-
-
-def test_the_command_makes_lists_tests_resumes_and_removes(
-    cast: Cast, place: Receiver, capsys: pytest.CaptureFixture[str]
-) -> None:
-    call_command("webhook", "add", place.url, "--owner", cast.owner.username)
-    secret = capsys.readouterr().out.splitlines()[-1]
-    endpoint = WebhookEndpoint.objects.get()
-    assert endpoint.secret == secret
-    call_command("webhook", "test", str(endpoint.pk))
-    [got] = place.received
-    assert Webhook(secret).verify(got.body, got.headers)["type"] == "webhook.test"
-    WebhookEndpoint.objects.update(active=False, last_error="gone")
-    capsys.readouterr()
-    call_command("webhook", "list")
-    listed = capsys.readouterr().out
-    assert place.url in listed
-    assert "off (gone)" in listed
-    assert secret not in listed
-    call_command("webhook", "resume", str(endpoint.pk))
-    assert WebhookEndpoint.objects.get().active
-    call_command("webhook", "remove", str(endpoint.pk))
-    assert not WebhookEndpoint.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        ["add", "ftp://example.com", "--owner", "OWNER"],
-        ["add", "https://example.com/", "--owner", "nobody"],
-        ["add", "https://example.com/", "--owner", "OWNER", "--kinds", "ask.opened,everything"],
-        ["remove", "999999"],
-        ["test", "999999"],
-    ],
-)
-def test_the_command_refuses_in_words(cast: Cast, wrong: list[str]) -> None:
-    arguments = [cast.owner.username if part == "OWNER" else part for part in wrong]
-    with pytest.raises(CommandError):
-        call_command("webhook", *arguments)
-    assert not WebhookEndpoint.objects.exists()
