@@ -277,14 +277,14 @@ def test_the_same_call_again_finds_the_same_run(
 
 
 @pytest.mark.case("leaf-H17")
-def test_a_time_that_is_none_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [(text, 30) for text in (None, "", "nonsense", "-1", "0", "nan", "inf")] + [("2.5", 2.5)],
+)
+def test_a_time_that_is_none_counts_as_not_set(text: str | None, seconds: float) -> None:
     from workspace.protocols.leaf.server import seconds_of
 
-    for text in ("", "nonsense", "-1", "0", "nan", "inf"):
-        monkeypatch.setenv("LEAF_SYNC_QUEUE_SECONDS", text)
-        assert seconds_of("LEAF_SYNC_QUEUE_SECONDS", 30) == 30
-    monkeypatch.setenv("LEAF_SYNC_QUEUE_SECONDS", "2.5")
-    assert seconds_of("LEAF_SYNC_QUEUE_SECONDS", 30) == 2.5
+    assert seconds_of(text, 30) == seconds
 
 
 @pytest.mark.case("leaf-H03", "leaf-H14")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -7,19 +8,28 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agents import runtime
 from agents.lifecycle import AgentState
 from agents.registering import register_agent
 
 
 class Command(BaseCommand):
-    help = "Connect a command-line agent: agent add SLUG --owner USER -- COMMAND …"
+    help = (
+        "Connect an agent: agent add SLUG --owner USER -- COMMAND … for a local command, "
+        "agent connect SLUG --owner USER --runtime KEY --settings JSON for any other protocol"
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|connect")
         add = verbs.add_parser("add", help="connect an agent that a local command runs")
         _describe(add)
+        _say_how_it_runs(add)
         _say_when(add)
-        add.add_argument("command", nargs="+", help="the command, after --")
+        connect = verbs.add_parser("connect", help="connect an agent of another protocol")
+        _describe(connect)
+        connect.add_argument("--runtime", required=True, choices=runtime.keys())
+        connect.add_argument("--settings", default="{}", help="the runtime's own, as JSON")
+        _say_when(connect)
 
     def handle(self, *args: Any, **options: Any) -> None:
         owners = [_person(name) for name in options["owner"]]
@@ -27,13 +37,8 @@ class Command(BaseCommand):
             agent = register_agent(
                 slug=options["slug"],
                 owners=owners,
-                runtime_key="markers",
-                settings={
-                    "command": options["command"],
-                    "cwd": options["cwd"],
-                    "format": options["format"],
-                    "env": dict(_pair(entry) for entry in options["env"]),
-                },
+                runtime_key="markers" if options["verb"] == "add" else options["runtime"],
+                settings=_settings(options),
                 wake=_wake(options),
                 name=options["name"],
                 title=options["title"],
@@ -54,11 +59,13 @@ def _describe(add: ArgumentParser) -> None:
     add.add_argument("--title", default="", help="what it does, in a line")
     add.add_argument("--mission", default="", help="what it is to achieve")
     add.add_argument("--lane", default="", help="agents of one lane share a rate limit")
+
+
+def _say_how_it_runs(add: ArgumentParser) -> None:
+    add.add_argument("command", nargs="+", help="the command, after --")
     add.add_argument("--cwd", default=None, help="the folder it runs in")
     add.add_argument("--env", action="append", default=[], help="NAME=VALUE; repeatable")
-    add.add_argument(
-        "--format", choices=["text", "acpx"], default="text", help="what it prints"
-    )
+    add.add_argument("--format", choices=["text", "acpx"], default="text", help="what it prints")
 
 
 def _say_when(add: ArgumentParser) -> None:
@@ -68,6 +75,20 @@ def _say_when(add: ArgumentParser) -> None:
     when.add_argument("--cron", help="starts by a cron line, in UTC")
     when.add_argument("--on-message", action="store_true", help="starts when a message names it")
     add.add_argument("--start", action="store_true", help="active at once; else a draft")
+
+
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    """The settings of its runtime: those of a command from its options, all others as JSON."""
+    if options["verb"] == "add":
+        env = dict(_pair(entry) for entry in options["env"])
+        return {name: options[name] for name in ("command", "cwd", "format")} | {"env": env}
+    try:
+        found = json.loads(options["settings"])
+    except ValueError as error:
+        raise CommandError(f"--settings is not JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise CommandError("--settings wants an object: {}.")
+    return found
 
 
 def _wake(options: dict[str, Any]) -> dict[str, Any]:
@@ -96,5 +117,7 @@ def _pair(entry: str) -> tuple[str, str]:
 
 def _in_words(error: ValidationError) -> str:
     return "\n".join(
-        f"{field}: {message}" for field, messages in error.message_dict.items() for message in messages
+        f"{field}: {message}"
+        for field, messages in error.message_dict.items()
+        for message in messages
     )

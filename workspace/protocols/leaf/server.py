@@ -50,10 +50,10 @@ class Refuse(Exception):
         self.status, self.error, self.detail, self.headers = status, error, detail, headers or {}
 
 
-def seconds_of(variable: str, default: float) -> float:
-    """A time from the environment; what is no time above zero counts as not set."""
+def seconds_of(text: str | None, default: float) -> float:
+    """A time as the environment has it; what is no time above zero counts as not set."""
     try:
-        value = float(os.environ.get(variable, ""))
+        value = float(text or "")
     except ValueError:
         return default
     return value if value > 0 and math.isfinite(value) else default
@@ -218,14 +218,14 @@ def _waited_for(session: Session, turned: Turned | None) -> HttpResponse:
         return log.standing(Session.objects.get(pk=session.pk))
 
     facts = _facts(session)
-    in_queue = seconds_of("LEAF_SYNC_QUEUE_SECONDS", 30)
+    in_queue = seconds_of(os.environ.get("LEAF_SYNC_QUEUE_SECONDS"), 30)
     found = waiting.until(
         session.pk, look, settled=lambda now: now.word != "queued", seconds=in_queue
     )
     if found.word == "queued":
         return _saturated({"status": "failed", "reason": "saturated"})
     if not _at_rest(found):
-        longest = seconds_of("LEAF_SYNC_SECONDS", 600)
+        longest = seconds_of(os.environ.get("LEAF_SYNC_SECONDS"), 600)
         found = waiting.until(session.pk, look, settled=_at_rest, seconds=longest)
     if not _at_rest(found):
         return _saturated({"status": found.word, "sessionId": facts.session_id})
@@ -239,7 +239,7 @@ def _at_rest(found: Standing) -> bool:
 
 def _saturated(said: dict[str, Any]) -> HttpResponse:
     """Nothing is lost: the same envelope sent again waits for the same run."""
-    after = math.ceil(seconds_of("LEAF_SYNC_RETRY_AFTER_SECONDS", 5))
+    after = math.ceil(seconds_of(os.environ.get("LEAF_SYNC_RETRY_AFTER_SECONDS"), 5))
     return _json(said, status=503, headers={"Retry-After": str(after)})
 
 
