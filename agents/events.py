@@ -84,9 +84,7 @@ def after(session_id: int, cursor: int, *, limit: int = PAGE) -> list[Event]:
     return list(found.order_by("seq")[:limit])
 
 
-def _not_landed(
-    session: Session, new: Sequence[NewEvent], run: Run | None
-) -> list[NewEvent]:
+def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> list[NewEvent]:
     keys = {event.once_key for event in new if event.once_key}
     if not keys:
         return list(new)

@@ -64,7 +64,7 @@ def lock_session_of(run_id: int) -> Run | None:
     rows = Run.objects.select_related("session__agent").annotate(read_at=ClockNow())
     run = rows.select_for_update(of=("session", "self")).filter(pk=run_id).first()
     if run is not None:
-        run.session.locked_at = cast(_Read, run).read_at
+        run.session.locked_at = cast("_Read", run).read_at
     return run
 
 
@@ -78,5 +78,5 @@ def _with_agents(locked: QuerySet[Session]) -> dict[int, Session]:
     agents = Agent.objects.annotate(read_at=ClockNow()).in_bulk(wanted) if wanted else {}
     for session in sessions.values():
         session.agent = agents[session.agent_id]
-        session.locked_at = cast(_Read, session.agent).read_at
+        session.locked_at = cast("_Read", session.agent).read_at
     return sessions

@@ -32,9 +32,7 @@ def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Se
     return lock_sessions([session_id, *homes])
 
 
-def send_all(
-    session: Session, run: Run, mails: Sequence[Mail], locked: dict[int, Session]
-) -> None:
+def send_all(session: Session, run: Run, mails: Sequence[Mail], locked: dict[int, Session]) -> None:
     """Deliver each message, or say in the sender's thread why it was not delivered."""
     by_slug = {home.agent.slug: home for home in locked.values() if home.is_home}
     hops = inbox.hops_of(run) + 1 if mails else 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from agents import announcing, hints
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus, Status
 from agents.models import Event, Run, Session
@@ -14,7 +12,7 @@ class IllegalMove(Exception):
     """A run was asked to move along no edge of the table."""
 
 
-def move(session: Session, run: Run, to: RunStatus, **fields: Any) -> None:
+def move(session: Session, run: Run, to: RunStatus, **fields: object) -> None:
     """Move a run of a locked session, with fields that change in the same statement.
 
     Raises IllegalMove.

@@ -73,9 +73,7 @@ def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
         return
     if session.agent.sessions.filter(external_id=name).exists():
         why = "another session has this name already"
-        events.record(
-            session, "ignored", actor="system", run=run, text=name, data={"why": why}
-        )
+        events.record(session, "ignored", actor="system", run=run, text=name, data={"why": why})
     else:
         session.external_id = name
 

@@ -83,7 +83,9 @@ def _of_the_wake(facts: Facts) -> Standing:
 
 def _asleep(facts: Facts) -> Standing:
     if facts.wake_cause == Cause.BLOCKED:
-        return Standing(Status.BLOCKED, "It says it is blocked and asked nothing. Only you move it.")
+        return Standing(
+            Status.BLOCKED, "It says it is blocked and asked nothing. Only you move it."
+        )
     if facts.wake_cause == Cause.EVENT:
         return Standing(Status.WAITING_EVENT, "Starts when a message names it.")
     return Standing(Status.MANUAL, "Starts when a person says so.")

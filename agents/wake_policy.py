@@ -48,7 +48,9 @@ class Schedule(_Policy):
         try:
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"“{value[:80]}” is not a time zone, such as “Europe/Berlin”.") from error
+            raise ValueError(
+                f"“{value[:80]}” is not a time zone, such as “Europe/Berlin”."
+            ) from error
         return value
 
     @model_validator(mode="after")
@@ -90,9 +92,7 @@ class Manual(_Policy):
 
 
 WakePolicy = Continuous | Schedule | OnMessage | Manual
-_adapter: TypeAdapter[WakePolicy] = TypeAdapter(
-    Annotated[WakePolicy, Field(discriminator="kind")]
-)
+_adapter: TypeAdapter[WakePolicy] = TypeAdapter(Annotated[WakePolicy, Field(discriminator="kind")])
 
 
 def parse(stored: dict[str, Any]) -> WakePolicy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from typing import Any
+from typing import Any, overload
 
 #: Characters that take part in no visible mark although Unicode does not call them separators.
 _UNSEEN = {"\u115f", "\u1160", "\u2800", "\u3164", "\uffa0"}
@@ -34,25 +34,36 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
-def storable(value: Any, depth: int = 0) -> Any:
+@overload
+def storable(value: str) -> str: ...
+@overload
+def storable(value: dict[str, Any]) -> dict[str, Any]: ...
+@overload
+def storable(value: object) -> object: ...
+def storable(value: object) -> object:
     """A text or JSON that PostgreSQL holds: what it cannot hold is shown as � or becomes null.
 
     Never raises: what happened must be written down whatever an agent put into it.
     """
+    return _storable(value, depth=0)
+
+
+def _storable(value: object, depth: int) -> object:
     if isinstance(value, str):
         return _UNSTORABLE.sub("\ufffd", value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return value if value.bit_length() <= MAX_BITS else None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if depth >= MAX_DEPTH:
+    if value is None or isinstance(value, int | float):
+        return value if _is_number(value) else None
+    if isinstance(value, dict | list | tuple) and depth >= MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        return {
-            storable(str(key)): storable(inner, depth + 1) for key, inner in value.items()
-        }
+        return {storable(str(key)): _storable(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [storable(inner, depth + 1) for inner in value]
+        return [_storable(inner, depth + 1) for inner in value]
     return storable(str(value))
+
+
+def _is_number(value: float | None) -> bool:
+    """Whether JSON has this number, at a length that anybody reads."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is not None and value.bit_length() <= MAX_BITS

@@ -29,7 +29,9 @@ def check(draft: AskDraft) -> None:
     if is_blank(draft.prompt):
         raise BadDraft("The question has no words.")
     if len(draft.prompt) > MAX_PROMPT:
-        raise BadDraft(f"The question has {len(draft.prompt)} characters; {MAX_PROMPT} are the most.")
+        raise BadDraft(
+            f"The question has {len(draft.prompt)} characters; {MAX_PROMPT} are the most."
+        )
     if not 0 < len(draft.request_key) <= MAX_REQUEST_KEY or not is_storable(draft.request_key):
         raise BadDraft(f"The request key must have 1 to {MAX_REQUEST_KEY} characters.")
     if draft.expires_in is not None and not timedelta(0) < draft.expires_in <= MAX_WAIT:

@@ -27,9 +27,7 @@ def _expire(session_id: int, ask_id: int) -> bool:
     session = lock_one(Session.objects.filter(pk=session_id), if_free=True)
     if session is None:
         return False
-    due = Ask.objects.filter(
-        pk=ask_id, status=AskStatus.OPEN, expires_at__lte=session.locked_at
-    )
+    due = Ask.objects.filter(pk=ask_id, status=AskStatus.OPEN, expires_at__lte=session.locked_at)
     ask = due.select_related("run").first()
     if ask is None:
         return False
@@ -42,7 +40,5 @@ def _expire(session_id: int, ask_id: int) -> bool:
         text="Nobody answered in time. The session is paused; nothing was approved.",
         data={"ask_id": ask.pk, "prompt": ask.prompt[:500]},
     )
-    steering.pause_session(
-        session, reason="Paused: a question expired unanswered.", actor="system"
-    )
+    steering.pause_session(session, reason="Paused: a question expired unanswered.", actor="system")
     return True

@@ -95,5 +95,5 @@ def backlog(person: AbstractBaseUser) -> QuerySet[Ask]:
         status=AskStatus.EXPIRED, repeated_by=None, dropped=None
     )
     return with_card_facts(undecided.exclude(session__state=SessionState.ENDED)).order_by(
-        "closed_at", "pk"
+        "expires_at", "pk"
     )

@@ -321,6 +321,4 @@ def _brief(value: object, limit: int) -> str:
     """The beginning of whatever came in, as text that can be kept."""
     if isinstance(value, int) and value.bit_length() > 1000:
         return "a number of more than 300 digits"
-    if isinstance(value, str):
-        return str(storable(value[:limit]))
-    return str(storable(str(value)[:limit]))
+    return storable(str(value)[:limit])

@@ -37,7 +37,7 @@ def withdraw(
 
 def take_back(session: Session, ask: Ask, *, by: AbstractBaseUser, reason: str) -> None:
     """Close an open ask of a locked session as withdrawn. The caller goes on or restates."""
-    why = str(storable(str(reason or "")[:MAX_REASON])).strip()
+    why = storable(str(reason or "")[:MAX_REASON]).strip()
     closing.close(session, ask, AskStatus.WITHDRAWN, by=by, reason=why)
     events.record(
         session,

@@ -75,7 +75,8 @@ class _Samples:
     def _until_committed(self, work: Callable[[], object]) -> float:
         started = time.perf_counter_ns()
         work()
-        assert self._committed_at > started, "nothing was committed"
+        if self._committed_at < started:
+            raise RuntimeError("What is measured was not committed.")
         return (self._committed_at - started) / NS_PER_MS
 
     def bare(self) -> float:
@@ -109,7 +110,8 @@ class _Samples:
 
     def _answer(self, ask: Ask) -> None:
         result = answering.answer(ask_id=ask.pk, by=self._owner, option="eu")
-        assert isinstance(result, answering.Answered), result
+        if not isinstance(result, answering.Answered):
+            raise TypeError(f"The answer was not taken: {result}.")
 
 
 def _agent_of(owner: User) -> Agent:

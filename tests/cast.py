@@ -10,28 +10,24 @@ from tests.factories import AgentFactory, UserFactory, home_of
 
 
 @pytest.fixture
-def owner(db: None) -> User:  # noqa: ARG001
-    person: User = UserFactory(username="olga")
-    return person
+def owner(db: None) -> User:
+    return UserFactory(username="olga")
 
 
 @pytest.fixture
-def colleague(db: None) -> User:  # noqa: ARG001
-    person: User = UserFactory(username="carl")
-    return person
+def colleague(db: None) -> User:
+    return UserFactory(username="carl")
 
 
 @pytest.fixture
-def stranger(db: None) -> User:  # noqa: ARG001
-    person: User = UserFactory(username="sam")
-    return person
+def stranger(db: None) -> User:
+    return UserFactory(username="sam")
 
 
 @pytest.fixture
 def agent(owner: User, colleague: User) -> Agent:
     """An active agent of both owners that starts when told."""
-    made: Agent = AgentFactory(slug="ledger", owners=[owner, colleague])
-    return made
+    return AgentFactory(slug="ledger", owners=[owner, colleague])
 
 
 @pytest.fixture

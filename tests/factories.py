@@ -5,11 +5,13 @@ So whatever a test starts from is a state that the product really reaches.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, cast
 
-import factory
 from django.contrib.auth.models import User
+from factory.base import Factory
+from factory.declarations import Sequence as Numbered
+from factory.django import DjangoModelFactory
 from pydantic import BaseModel
 
 from agents import runtime, settling, starting, steering
@@ -50,22 +52,22 @@ class Idle:
 runtime.register(Idle())
 
 
-class UserFactory(factory.django.DjangoModelFactory[User]):
+class _Users(DjangoModelFactory[User]):
     """A person who can sign in with nothing but ``force_login``."""
 
     class Meta:
         model = User
 
-    username = factory.Sequence("person{}".format)
+    username = Numbered("person{}".format)  # type: ignore[no-untyped-call]
 
 
-class AgentFactory(factory.Factory[Agent]):
+class _Agents(Factory[Agent]):
     """An active agent that starts when told, with its home session. ``owners`` are people."""
 
     class Meta:
         model = Agent
 
-    slug = factory.Sequence("agent-{}".format)
+    slug = Numbered("agent-{}".format)  # type: ignore[no-untyped-call]
     lifecycle = AgentState.ACTIVE
     wake: dict[str, Any] | None = None
 
@@ -76,7 +78,7 @@ class AgentFactory(factory.Factory[Agent]):
         return register_agent(owners=owners, runtime_key="idle", settings={}, **kwargs)
 
 
-class SessionFactory(factory.Factory[Session]):
+class _Sessions(Factory[Session]):
     """A session of an agent; its home session if ``home`` is true."""
 
     class Meta:
@@ -89,7 +91,7 @@ class SessionFactory(factory.Factory[Session]):
         return home_of(agent) if kwargs.pop("home", False) else open_session(agent, **kwargs)
 
 
-class RunFactory(factory.Factory[Run]):
+class _Runs(Factory[Run]):
     """A run that has come to ``status`` the way runs do."""
 
     class Meta:
@@ -102,7 +104,7 @@ class RunFactory(factory.Factory[Run]):
         return _run_that_is(RunStatus(kwargs.pop("status", RunStatus.QUEUED)), session)
 
 
-class AskFactory(factory.Factory[Ask]):
+class _Asks(Factory[Ask]):
     """An open ask that a run has raised and waits for; keywords are a draft's."""
 
     class Meta:
@@ -115,7 +117,7 @@ class AskFactory(factory.Factory[Ask]):
         return ask(session, draft(**kwargs))[0]
 
 
-class VerdictFactory(factory.Factory[Verdict]):
+class _Verdicts(Factory[Verdict]):
     """The verdict on an ask, by one of its owners."""
 
     class Meta:
@@ -127,6 +129,15 @@ class VerdictFactory(factory.Factory[Verdict]):
         asked = kwargs.pop("ask", None) or AskFactory()
         by = kwargs.pop("by", None) or owner_of(asked.session)
         return verdict_on(asked, by, **kwargs)
+
+
+# A factory is called like a function that makes one; its own types do not say so.
+UserFactory = cast("Callable[..., User]", _Users)
+AgentFactory = cast("Callable[..., Agent]", _Agents)
+SessionFactory = cast("Callable[..., Session]", _Sessions)
+RunFactory = cast("Callable[..., Run]", _Runs)
+AskFactory = cast("Callable[..., Ask]", _Asks)
+VerdictFactory = cast("Callable[..., Verdict]", _Verdicts)
 
 
 def draft(

@@ -30,7 +30,9 @@ def test_numbers_have_no_gaps(session: Session, run: Run) -> None:
     before = locked.last_seq
     for n in range(25):
         events.record(locked, "output", actor="agent:ledger", text=str(n), run=run)
-    events.record_all(locked, [NewEvent("output", "agent:ledger", str(n)) for n in range(25)], run=run)
+    events.record_all(
+        locked, [NewEvent("output", "agent:ledger", str(n)) for n in range(25)], run=run
+    )
     session.refresh_from_db()
     assert session.last_seq == before + 50
     assert seqs(session) == list(range(1, before + 51))
@@ -47,7 +49,10 @@ def test_a_key_lands_once_per_run(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
     first = events.record(locked, "report", actor="a", text="Once.", run=run, once_key="k")
     again = events.record(locked, "report", actor="a", text="Twice.", run=run, once_key="k")
-    batch = [NewEvent("report", "a", "New.", once_key="n"), NewEvent("report", "a", "Old.", once_key="k")]
+    batch = [
+        NewEvent("report", "a", "New.", once_key="n"),
+        NewEvent("report", "a", "Old.", once_key="k"),
+    ]
     landed = events.record_all(locked, [*batch, *batch], run=run)
     assert first is not None
     assert again is None

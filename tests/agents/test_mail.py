@@ -24,7 +24,9 @@ def scout(owner: User) -> Session:
 
 
 def lost_in(session: Session) -> list[str]:
-    return list(session.events.filter(kind="mail_lost").order_by("seq").values_list("text", flat=True))
+    return list(
+        session.events.filter(kind="mail_lost").order_by("seq").values_list("text", flat=True)
+    )
 
 
 @pytest.mark.case("aoa-57")
@@ -33,7 +35,11 @@ def test_mail_wakes_whom_it_names_once(session: Session, scout: Session) -> None
     woken = scout.runs.get()
     assert (woken.status, woken.cause) == (RunStatus.QUEUED, Cause.MAIL)
     (given,) = claim(woken).given
-    assert (given.kind, given.author, given.body) == ("mail", "agent:ledger", "Look at **invoice 7**.")
+    assert (given.kind, given.author, given.body) == (
+        "mail",
+        "agent:ledger",
+        "Look at **invoice 7**.",
+    )
     assert "<strong>invoice 7</strong>" in scout.events.get(kind="mail").html
     sent = session.events.get(kind="mail_sent")
     assert (sent.run, sent.data) == (run, {"to": "scout"})
@@ -72,7 +78,10 @@ def test_one_shared_owner_is_enough(session: Session, colleague: User, stranger:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [(" \u200b", "it says nothing"), ("x" * 16_001, "it has 16001 characters, and 16000 are the most")],
+    [
+        (" \u200b", "it says nothing"),
+        ("x" * 16_001, "it has 16001 characters, and 16000 are the most"),
+    ],
     ids=["blank", "long"],
 )
 def test_mail_that_says_nothing_or_too_much_is_lost(
@@ -139,11 +148,16 @@ def test_mail_that_comes_while_a_turn_fails_waits_for_the_back_off(
     finish(turn, Outcome.RETRYABLE_ERROR)
     scout.refresh_from_db()
     assert scout.wake_at is not None
-    assert (scout.wake_cause, scout.wake_at - scout.moved_at) == (Cause.BACKOFF, timedelta(seconds=30))
+    assert (scout.wake_cause, scout.wake_at - scout.moved_at) == (
+        Cause.BACKOFF,
+        timedelta(seconds=30),
+    )
 
 
 @pytest.mark.case("aoa-37")
-def test_mail_is_given_up_after_three_failures_and_said_so(session: Session, scout: Session) -> None:
+def test_mail_is_given_up_after_three_failures_and_said_so(
+    session: Session, scout: Session
+) -> None:
     turn_of(session, mails=(Mail("scout", "Poison."),))
     for failures in (1, 2, 3):
         finish(claim(scout.runs.latest("number")), Outcome.RETRYABLE_ERROR)

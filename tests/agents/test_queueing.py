@@ -92,7 +92,9 @@ def test_what_is_not_due_is_left(owner: User) -> None:
 
 
 @pytest.mark.parametrize("lifecycle", [AgentState.DRAFT, AgentState.PAUSED, AgentState.RETIRED])
-def test_time_starts_only_active_agents(agent: Agent, session: Session, lifecycle: AgentState) -> None:
+def test_time_starts_only_active_agents(
+    agent: Agent, session: Session, lifecycle: AgentState
+) -> None:
     Agent.objects.filter(pk=agent.pk).update(lifecycle=lifecycle)
     make_due(session)
     ticking.tick()
@@ -103,7 +105,9 @@ def test_time_starts_only_active_agents(agent: Agent, session: Session, lifecycl
 @pytest.mark.parametrize(
     ("kind", "cause"), [(InboxKind.MESSAGE, Cause.HUMAN), (InboxKind.MAIL, Cause.MAIL)]
 )
-def test_something_owed_is_never_slept_over(session: Session, kind: InboxKind, cause: Cause) -> None:
+def test_something_owed_is_never_slept_over(
+    session: Session, kind: InboxKind, cause: Cause
+) -> None:
     """Nothing in the product leaves a session so; if something did, the tick would find it."""
     inbox.owe(lock_session(session.pk), kind, author="human:olga", body="Forgotten.")
     assert ticking.tick() == 1
@@ -137,7 +141,9 @@ def test_a_lapsed_claim_may_be_taken_and_only_completion_retires(
 @pytest.mark.parametrize(
     "status", [RunStatus.WAITING_HUMAN, RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED]
 )
-def test_there_is_nothing_to_claim_of_a_run_that_is_not_queued(session: Session, status: RunStatus) -> None:
+def test_there_is_nothing_to_claim_of_a_run_that_is_not_queued(
+    session: Session, status: RunStatus
+) -> None:
     from tests.factories import RunFactory
 
     run = RunFactory(session=session, status=status)

@@ -101,4 +101,4 @@ def test_a_session_that_is_not_locked_has_no_moment(session: Session) -> None:
     """What is done under a lock asks the session for the time; without a lock it cannot."""
     with pytest.raises(AttributeError):
         _ = session.locked_at
-    assert lock_session(session.pk).locked_at
+    assert lock_session(session.pk).locked_at > session.created_at

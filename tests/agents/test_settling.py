@@ -59,9 +59,7 @@ def test_every_way_a_turn_can_end(
     given, *later = session.inbox.order_by("pk")
     assert given.state == (InboxState.ACKED if outcome in COMPLETED else InboxState.QUEUED)
     assert [item.state for item in later] == [InboxState.QUEUED] * (meanwhile != "nothing")
-    goes_on = meanwhile == "message" or (
-        meanwhile == "mail" and run.status == RunStatus.COMPLETED
-    )
+    goes_on = meanwhile == "message" or (meanwhile == "mail" and run.status == RunStatus.COMPLETED)
     following = session.runs.filter(number=2).first()
     assert (following is not None) == goes_on
     if following:
@@ -141,7 +139,9 @@ def test_a_failing_agent_tries_again_later_and_later(session: Session) -> None:
 
 
 @pytest.mark.case("aoa-10")
-@pytest.mark.parametrize("outcome", [Outcome.RATE_LIMITED, Outcome.BLOCKED, Outcome.RETRYABLE_ERROR])
+@pytest.mark.parametrize(
+    "outcome", [Outcome.RATE_LIMITED, Outcome.BLOCKED, Outcome.RETRYABLE_ERROR]
+)
 def test_only_idleness_counts_as_idleness(owner: User, outcome: Outcome) -> None:
     session = continuous(owner)
     turn_of(session, Outcome.NO_WORK)
@@ -197,7 +197,11 @@ def test_a_limit_holds_every_agent_of_its_lane(owner: User) -> None:
 
     tick()
     other.refresh_from_db()
-    assert (other.runs.count(), other.wake_at, other.status) == (1, passes_at, Status.WAITING_RESOURCE)
+    assert (other.runs.count(), other.wake_at, other.status) == (
+        1,
+        passes_at,
+        Status.WAITING_RESOURCE,
+    )
     assert elsewhere.runs.count() == 2
 
 
@@ -301,7 +305,9 @@ STRANGE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("ended", STRANGE, ids=range(len(STRANGE)))
-@pytest.mark.parametrize("outcome", [Outcome.WORK_DONE, Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED])
+@pytest.mark.parametrize(
+    "outcome", [Outcome.WORK_DONE, Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED]
+)
 def test_whatever_a_turn_says_it_ends(
     session: Session, outcome: Outcome, ended: dict[str, Any]
 ) -> None:
@@ -333,7 +339,9 @@ def test_how_the_turn_ended_is_in_the_thread(session: Session) -> None:
     assert event.data == {"outcome": "BLOCKED", "status": "waiting_human", "open_asks": 2}
 
 
-def test_the_inbox_of_another_session_is_left_alone(agent: Agent, session: Session, owner: User) -> None:
+def test_the_inbox_of_another_session_is_left_alone(
+    agent: Agent, session: Session, owner: User
+) -> None:
     other = open_session(agent)
     steering.pause_agent(agent_id=agent.pk, by=owner)
     messaging.post_message(session_id=other.pk, by=owner, text="For the other.")

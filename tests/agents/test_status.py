@@ -91,21 +91,53 @@ def of(**known: object) -> Standing:
 
 CASES: list[tuple[dict[str, object], Status, str]] = [
     ({"agent_state": "retired"}, Status.RETIRED, "Retired by a person."),
-    ({"session_state": "ended", "state_reason": "Retired by olga."}, Status.RETIRED, "Retired by olga."),
+    (
+        {"session_state": "ended", "state_reason": "Retired by olga."},
+        Status.RETIRED,
+        "Retired by olga.",
+    ),
     ({"session_state": "paused"}, Status.PAUSED, "Paused by a person."),
     ({"agent_state": "paused"}, Status.PAUSED, "The agent is paused. A person resumes it."),
     ({"agent_state": "draft"}, Status.DRAFT, "Defined, and not started yet."),
-    ({"live_run": "waiting_human", "open_asks": 1}, Status.WAITING_HUMAN, "It asked a question. It holds no process."),
-    ({"live_run": "waiting_human", "open_asks": 2}, Status.WAITING_HUMAN, "It asked 2 questions. It holds no process."),
+    (
+        {"live_run": "waiting_human", "open_asks": 1},
+        Status.WAITING_HUMAN,
+        "It asked a question. It holds no process.",
+    ),
+    (
+        {"live_run": "waiting_human", "open_asks": 2},
+        Status.WAITING_HUMAN,
+        "It asked 2 questions. It holds no process.",
+    ),
     ({"open_asks": 1}, Status.WAITING_HUMAN, "It asked a question. No run is under way."),
     ({"live_run": "running"}, Status.RUNNING, "A run is under way."),
     ({"live_run": "queued"}, Status.RUNNING, "A run is queued and starts when a worker is free."),
     ({"wake_at": NOW, "wake_cause": "human"}, Status.DUE, "Due now because of a person."),
-    ({"wake_at": NOW + HOUR, "wake_cause": "resource"}, Status.WAITING_RESOURCE, "A limit was reached. It goes on when it passes."),
-    ({"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 1}, Status.BACKING_OFF, "Failed once in a row. It tries again."),
-    ({"wake_at": NOW + HOUR, "wake_cause": "backoff", "idle_streak": 3}, Status.BACKING_OFF, "Found nothing to do 3 times in a row. It looks again later."),
-    ({"wake_at": NOW + HOUR, "wake_cause": "schedule"}, Status.SCHEDULED, "Starts again by its schedule."),
-    ({"wake_cause": "blocked"}, Status.BLOCKED, "It says it is blocked and asked nothing. Only you move it."),
+    (
+        {"wake_at": NOW + HOUR, "wake_cause": "resource"},
+        Status.WAITING_RESOURCE,
+        "A limit was reached. It goes on when it passes.",
+    ),
+    (
+        {"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 1},
+        Status.BACKING_OFF,
+        "Failed once in a row. It tries again.",
+    ),
+    (
+        {"wake_at": NOW + HOUR, "wake_cause": "backoff", "idle_streak": 3},
+        Status.BACKING_OFF,
+        "Found nothing to do 3 times in a row. It looks again later.",
+    ),
+    (
+        {"wake_at": NOW + HOUR, "wake_cause": "schedule"},
+        Status.SCHEDULED,
+        "Starts again by its schedule.",
+    ),
+    (
+        {"wake_cause": "blocked"},
+        Status.BLOCKED,
+        "It says it is blocked and asked nothing. Only you move it.",
+    ),
     ({"wake_cause": "event"}, Status.WAITING_EVENT, "Starts when a message names it."),
     ({"wake_cause": "manual"}, Status.MANUAL, "Starts when a person says so."),
 ]

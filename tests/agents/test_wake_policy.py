@@ -141,7 +141,9 @@ def test_idle_back_off_doubles() -> None:
 
 @pytest.mark.case("aoa-2")
 @given(st.integers(0, 10**6), st.floats(0, 1))
-def test_idle_back_off_is_capped_and_stretched_by_a_tenth_at_most(streak: int, jitter: float) -> None:
+def test_idle_back_off_is_capped_and_stretched_by_a_tenth_at_most(
+    streak: int, jitter: float
+) -> None:
     policy = Continuous()
     delay = waking.idle_delay(policy, streak, jitter)
     assert timedelta(seconds=60) <= delay <= 1.1 * timedelta(seconds=policy.idle_max_seconds)

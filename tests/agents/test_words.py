@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from agents.words import MAX_DEPTH, is_blank, is_storable, storable
 
-BLANK = ["", " \t\n", "\u00a0\u2003", "\u200b\u200c\u200d\ufeff", "\u2800", "\u3164\u115f", "\u0301", "\u202e\x00"]
+BLANK = [
+    "",
+    " \t\n",
+    "\u00a0\u2003",
+    "\u200b\u200c\u200d\ufeff",
+    "\u2800",
+    "\u3164\u115f",
+    "\u0301",
+    "\u202e\x00",
+]
 
 
 @pytest.mark.parametrize("text", BLANK)
@@ -59,8 +68,9 @@ def test_what_is_nested_without_end_ends() -> None:
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text(st.characters()), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
@@ -143,7 +144,7 @@ def test_an_answer_is_the_same_a_week_and_a_run_later(session: Session, owner: U
     "other", [{"option": "us"}, {"option": "eu", "text": "and quickly"}, {"text": "eu"}]
 )
 def test_another_answer_by_the_same_person_comes_too_late(
-    session: Session, owner: User, other: dict[str, str]
+    session: Session, owner: User, other: dict[str, Any]
 ) -> None:
     asked = AskFactory(session=session, free_text=True)
     verdict_on(asked, owner, option="eu")

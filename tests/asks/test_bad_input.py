@@ -136,11 +136,17 @@ ANYTHING = (
     | st.text()
     | st.binary(max_size=8)
     | st.lists(st.text(), max_size=2)
-    | st.dictionaries(st.sampled_from(["action_hash", "policy_version", "run_version", "x"]), st.text() | st.integers(), max_size=4)
+    | st.dictionaries(
+        st.sampled_from(["action_hash", "policy_version", "run_version", "x"]),
+        st.text() | st.integers(),
+        max_size=4,
+    )
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(option=ANYTHING, text=ANYTHING, echo=ANYTHING, bound=st.booleans())
 def test_nothing_that_is_sent_breaks_an_answer(
     session: Session, owner: User, option: Any, text: Any, echo: Any, bound: bool

@@ -187,7 +187,14 @@ JSON = st.recursive(
     | st.integers(-LARGEST, LARGEST)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4),
+            inner,
+            max_size=4,
+        )
+    ),
     max_leaves=12,
 )
 
@@ -206,7 +213,12 @@ SHOWN = Binding("v1:" + "a" * 64, 3, "7.1")
 
 
 @pytest.mark.parametrize(
-    "echo", [SHOWN.as_echo(), {k: str(v) for k, v in SHOWN.as_echo().items()}, {**SHOWN.as_echo(), "more": "\0"}]
+    "echo",
+    [
+        SHOWN.as_echo(),
+        {k: str(v) for k, v in SHOWN.as_echo().items()},
+        {**SHOWN.as_echo(), "more": "\0"},
+    ],
 )
 def test_an_exact_echo_matches(echo: dict[str, Any]) -> None:
     assert is_whole(echo)
@@ -233,7 +245,9 @@ def test_any_other_echo_does_not(change: dict[str, Any]) -> None:
     assert not matches({**SHOWN.as_echo(), **change}, SHOWN)
 
 
-@pytest.mark.parametrize("echo", [None, {}, [], "v1", 5, {"action_hash": "v1"}, [("action_hash", "x")]])
+@pytest.mark.parametrize(
+    "echo", [None, {}, [], "v1", 5, {"action_hash": "v1"}, [("action_hash", "x")]]
+)
 def test_what_is_no_whole_echo(echo: object) -> None:
     assert not is_whole(echo)
     assert not matches(echo, SHOWN)

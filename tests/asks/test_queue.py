@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import cast
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
@@ -14,7 +15,15 @@ from agents.models import Agent, Session
 from agents.registering import open_session
 from asks import access, queue
 from asks.models import Ask
-from tests.factories import REFUND, AgentFactory, AskFactory, RunFactory, home_of, turn_of, verdict_on
+from tests.factories import (
+    REFUND,
+    AgentFactory,
+    AskFactory,
+    RunFactory,
+    home_of,
+    turn_of,
+    verdict_on,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -135,7 +144,7 @@ def test_notices_are_mine_newest_first_and_wait_on_nobody(
 @pytest.mark.usefixtures("session")
 def test_nobody_sees_anything_not_even_what_has_no_owner(agent: Agent) -> None:
     agent.owners.clear()
-    nobody = AnonymousUser()
+    nobody = cast("User", AnonymousUser())
     assert not access.agents_of(nobody).exists()
     assert not access.sessions_of(nobody).exists()
     assert queue.badge(nobody) == 0

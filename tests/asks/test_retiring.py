@@ -43,7 +43,9 @@ def test_retiring_withdraws_what_was_asked_and_ends_its_sessions(
 
 
 @pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING])
-def test_a_run_of_it_is_cancelled(agent: Agent, session: Session, owner: User, status: RunStatus) -> None:
+def test_a_run_of_it_is_cancelled(
+    agent: Agent, session: Session, owner: User, status: RunStatus
+) -> None:
     messaging.post_message(session_id=session.pk, by=owner, text="Hello.")
     session.runs.update(status=RunStatus.CANCELLED, ended_at="2026-01-01T00:00Z")
     run = RunFactory(session=session, status=status)

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.case("aoa-40", "X14")
-def test_a_withdrawn_ask_lets_the_run_go_on_without_a_verdict(session: Session, owner: User) -> None:
+def test_a_withdrawn_ask_lets_the_run_go_on_without_a_verdict(
+    session: Session, owner: User
+) -> None:
     asked = AskFactory(session=session)
     result = withdraw(ask_id=asked.pk, by=owner, reason=" Not needed any more. ")
     assert isinstance(result, Ask)
@@ -43,7 +45,9 @@ def test_without_a_reason_the_thread_says_that_nothing_was_approved(
 
 
 @pytest.mark.case("aoa-40")
-def test_withdrawing_twice_is_one_withdrawal(session: Session, owner: User, colleague: User) -> None:
+def test_withdrawing_twice_is_one_withdrawal(
+    session: Session, owner: User, colleague: User
+) -> None:
     asked = AskFactory(session=session)
     first = withdraw(ask_id=asked.pk, by=owner, reason="first")
     again = withdraw(ask_id=asked.pk, by=owner, reason="second")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -13,19 +14,19 @@ from django.db import DatabaseError, connection, transaction
 def refused(by: str) -> Iterator[None]:
     """The database must refuse what happens inside, naming ``by``; everything before it stands."""
     run_sql("SET CONSTRAINTS ALL IMMEDIATE")
-    with pytest.raises(DatabaseError, match=by), transaction.atomic():
+    with pytest.raises(DatabaseError, match=by), transaction.atomic():  # noqa: PT012 -- any of it
         yield
         run_sql("SET CONSTRAINTS ALL IMMEDIATE")
 
 
-def run_sql(statement: str, values: Sequence[object] = ()) -> None:
+def run_sql(statement: str, values: Sequence[Any] = ()) -> None:
     """A statement that must reach at least one row, if it is one about rows."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         assert cursor.rowcount != 0, "the statement found nothing to be refused"
 
 
-def copy_row(table: str, pk: int, **changes: object) -> None:
+def copy_row(table: str, pk: int, **changes: Any) -> None:
     """Insert a copy of a row with other values in some columns, a new key always."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -38,7 +39,7 @@ def copy_row(table: str, pk: int, **changes: object) -> None:
         names = ", ".join(f'"{column}"' for column in columns)
         values = [changes[column] for column in columns if column in changes]
         cursor.execute(
-            f'INSERT INTO "{table}" ({names}) SELECT {chosen} FROM "{table}" WHERE id = %s',  # noqa: S608
+            f'INSERT INTO "{table}" ({names}) SELECT {chosen} FROM "{table}" WHERE id = %s',
             [*values, pk],
         )
         assert cursor.rowcount == 1

@@ -123,9 +123,7 @@ def test_an_ask_has_one_gate(ask: Ask) -> None:
         ("operation", ""),
     ],
 )
-def test_a_gates_binding_is_complete(
-    ask: Ask, session: Session, column: str, value: str
-) -> None:
+def test_a_gates_binding_is_complete(ask: Ask, session: Session, column: str, value: str) -> None:
     other = AskFactory(session=session)
     with refused("a_gate_is_bound"):
         copy_row("asks_gate", ask.gate.pk, **{"ask_id": other.pk, "number": 9, column: value})

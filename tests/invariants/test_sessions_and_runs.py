@@ -118,7 +118,9 @@ def test_runs_are_numbered_once(session: Session) -> None:
 
 
 @pytest.mark.parametrize("cause", sorted(Cause))
-def test_waking_has_a_cause_and_a_cause_that_wakes_has_a_time(session: Session, cause: Cause) -> None:
+def test_waking_has_a_cause_and_a_cause_that_wakes_has_a_time(
+    session: Session, cause: Cause
+) -> None:
     wrong = "NULL" if cause in WAKING_CAUSES else "now()"
     with refused("waking_has_a_cause"):
         run_sql(
@@ -149,4 +151,4 @@ def test_an_agents_slug_is_its_own(agent: Agent) -> None:
 def test_what_something_refers_to_is_not_deleted(session: Session, table: str) -> None:
     RunFactory(session=session, status=RunStatus.WAITING_HUMAN)
     with refused("violates foreign key"):
-        run_sql(f"DELETE FROM {table}")  # noqa: S608
+        run_sql(f"DELETE FROM {table}")

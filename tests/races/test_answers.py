@@ -13,7 +13,7 @@ from agents import clock, messaging, settling
 from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.models import Session
 from agents.runtime import Ended, Turn
-from asks.answering import Answered, answer
+from asks.answering import Answered, Result, answer
 from asks.expiry import expire_due
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Verdict
@@ -118,10 +118,12 @@ def test_answer_then_expiry(asked: Ask, owner: User) -> None:
     """The answer comes in time, and the time is up before it is committed."""
     let_time_pass(asked, -2)
     asked.refresh_from_db()
+    until = asked.expires_at
+    assert until is not None
 
-    def answer_until_the_time_is_up() -> Answered | Refused:
+    def answer_until_the_time_is_up() -> Result:
         result = answer(ask_id=asked.pk, by=owner, option="eu")
-        while clock.now() <= asked.expires_at:
+        while clock.now() <= until:
             pass
         return result
 
@@ -228,7 +230,7 @@ def test_nobody_answers_what_is_not_asked_yet(session: Session, owner: User) -> 
         finish(turn, Outcome.BLOCKED, asks=(draft(),))
         return Ask.objects.latest("pk").pk
 
-    def answer_the_next(ask_id: int) -> Answered | Refused:
+    def answer_the_next(ask_id: int) -> Result:
         return answer(ask_id=ask_id, by=owner, option="eu")
 
     known = AskFactory().pk + 1

@@ -120,7 +120,9 @@ def test_a_tick_leaves_a_session_that_somebody_is_busy_with(due: Session, owner:
     assert due.runs.get().cause == Cause.HUMAN
 
 
-def test_a_message_after_an_uncommitted_tick_starts_no_second_run(due: Session, owner: User) -> None:
+def test_a_message_after_an_uncommitted_tick_starts_no_second_run(
+    due: Session, owner: User
+) -> None:
     message = partial(messaging.post_message, session_id=due.pk, by=owner, text="Hello.")
     raced = race(ticking.tick, message)
     assert (raced.first, raced.second) == (1, None)
@@ -186,7 +188,9 @@ def test_two_agents_that_write_to_each_other_do_not_deadlock(owner: User) -> Non
 
 
 @pytest.mark.parametrize("pause_first", [True, False])
-def test_mail_and_a_pause_of_its_recipient(session: Session, owner: User, pause_first: bool) -> None:
+def test_mail_and_a_pause_of_its_recipient(
+    session: Session, owner: User, pause_first: bool
+) -> None:
     scout = home_of(AgentFactory(slug="scout", owners=[owner]))
     turn = begin(session)
     verbs: list[Callable[[], object]] = [

@@ -57,7 +57,9 @@ from tests.state_machine.promises import check_all
 PICK = st.integers(0, 7)
 PAST = timedelta(seconds=1)
 OUTCOMES = st.sampled_from([*Outcome, Outcome.BLOCKED, Outcome.BLOCKED])
-QUESTIONS = st.lists(st.sampled_from(["one", "two", "bound", "again"]), min_size=1, max_size=3) | st.just([])
+QUESTIONS: st.SearchStrategy[list[str]] = st.lists(
+    st.sampled_from(["one", "two", "bound", "again"]), min_size=1, max_size=3
+) | st.just([])
 RECIPIENTS = st.sampled_from(["", "", "a", "b", "nobody"])
 R = TypeVar("R", bound=Model)
 
@@ -108,9 +110,9 @@ class Workspace(RuleBasedStateMachine):
             two = (draft("1:one"), draft("1:bound", action=REFUND))
             settling.settle(fence, Ended(outcome=Outcome.BLOCKED, asks=two))
         verdict_on(ask(answered, draft("1:one"))[0], self.owner)
-        run = messaging.post_message(session_id=running.pk, by=self.owner, text="Hello.")
-        assert run is not None
-        self.claim_run(run)
+        woken = messaging.post_message(session_id=running.pk, by=self.owner, text="Hello.")
+        assert woken is not None
+        self.claim_run(woken)
 
     # What workers do
 

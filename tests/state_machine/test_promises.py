@@ -17,8 +17,7 @@ pytestmark = pytest.mark.django_db
 BREAK = {
     "a verdict is owed, or was carried by a run that completed": [
         "DELETE FROM agents_inboxitem",
-        "UPDATE agents_inboxitem SET state = 'acked', leased_by_id = (SELECT min(id) FROM agents_run)"
-        " WHERE EXISTS (SELECT FROM agents_run WHERE outcome = 'RETRYABLE_ERROR')",
+        "UPDATE agents_inboxitem SET state = 'acked', leased_by_id = (SELECT min(id) FROM agents_run)",
     ],
     "nothing is held by a run that is over": [
         "UPDATE agents_inboxitem SET state = 'leased', leased_by_id = (SELECT min(id) FROM agents_run)"
@@ -26,7 +25,9 @@ BREAK = {
     "no session sleeps over something owed": [
         "UPDATE agents_session SET wake_at = NULL, wake_cause = 'manual'"
     ],
-    "only a failure or a limit delays what a person said": ["UPDATE agents_inboxitem SET attempts = 0"],
+    "only a failure or a limit delays what a person said": [
+        "UPDATE agents_inboxitem SET attempts = 0"
+    ],
     "a session has one live run": [
         "DROP INDEX one_live_run_per_session; UPDATE agents_run SET status = 'queued', ended_at = NULL"
     ],
@@ -36,8 +37,10 @@ BREAK = {
         "UPDATE agents_run SET open_asks = 7",
     ],
     "a run that waits for a person has an open ask": [
-        "UPDATE agents_run SET status = 'waiting_human', open_asks = 1, ended_at = NULL"
-        " WHERE number = 1 AND status = 'failed'"
+        (
+            "UPDATE agents_run SET status = 'waiting_human', open_asks = 1, ended_at = NULL"
+            " WHERE number = 1 AND status = 'failed'"
+        )
     ],
     "an ask is answered exactly when it has a verdict": [
         "UPDATE asks_ask SET status = 'withdrawn' WHERE status = 'answered'"
