@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.lifecycle import AgentState, SessionState
 from agents.models import Session
-from asks import access, queue
+from asks import access, queue, terms
 from asks.answering import Answered, Voted
 from asks.answering import answer as give_answer
 from asks.lifecycle import AskStatus, Reason
@@ -28,6 +28,7 @@ from asks.refusals import Refused
 from asks.withdrawing import withdraw as take_back
 from workspace.pages import cards, parts, proving_who
 from workspace.pages.card_facts import OptionFacts, facts_of, with_past
+from workspace.pages.card_rules import with_votes
 from workspace.pages.requests import BINDING_FIELDS, OwnerRequest, show
 from workspace.visible import visible_line
 
@@ -116,7 +117,7 @@ def find(person: User, ask_id: int) -> Ask:
     found = with_past(queue.with_card_facts(mine)).first()
     if found is None:
         raise Http404
-    return found
+    return with_votes([found])[0]
 
 
 def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResponse | None:
@@ -184,7 +185,7 @@ def card_of(request: OwnerRequest, found: Ask, state: cards.CardState | None = N
     standing = access.standing_of(request.user, found)
     if why := _why_not(request.user, found, standing):
         state = replace(state or cards.CardState(), may_not=why)
-    note = _name_note(request.user, found, standing)
+    note = _name_note(request.user, standing)
     return cards.ask_card(facts_of(found), csrf=get_token(request), state=state, name=note)
 
 
@@ -192,11 +193,12 @@ def _why_not(person: User, found: Ask, standing: access.Standing) -> str:
     """Why the reader answers nothing here; empty when they do."""
     if not standing.names:
         return standing.bar or "Others answer this question."
-    mine = next((vote for vote in found.votes.all() if vote.voter_id == person.pk), None)
+    votes = found.votes.all() if terms.of(found).many_decide else ()
+    mine = next((vote for vote in votes if vote.voter_id == person.pk), None)
     return f"You voted “{mine.option_label}”. It waits for the others." if mine else ""
 
 
-def _name_note(person: User, found: Ask, standing: access.Standing) -> SafeString:
+def _name_note(person: User, standing: access.Standing) -> SafeString:
     """In whose name the reader answers, if not in their own."""
     if not standing.names or person.pk in standing.names:
         return cards.name_note(None, None)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import F, Prefetch, QuerySet
+from django.db.models import Count, F, OuterRef, Prefetch, QuerySet, Subquery
 
+from agents.models import Agent
 from asks.lifecycle import AskKind, Style
 from asks.models import Ask, Gate
 from workspace.pages.card_rules import ChangeFacts, RuleFacts, changes_of, rules_of
@@ -101,9 +102,9 @@ class AskFacts:
     money_critical: bool
     action: ActionFacts | None
     added: tuple[tuple[str, str], ...]
+    rules: RuleFacts
+    changes: ChangeFacts | None
     earlier: tuple[EarlierGate, ...] = ()
-    rules: RuleFacts = RuleFacts()
-    changes: ChangeFacts | None = None
     imported: bool = False
 
     @property
@@ -138,15 +139,21 @@ class AskFacts:
 def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
     """Adds what a card shows of before: one query more for any number of asks.
 
-    The ask that each one replaced, whose action is shown struck out, and its session's last gates.
+    The ask that each one replaced, whose action is shown struck out, its session's last gates, and
+    how large the team is. The votes, where there are some, come `with_votes`.
     """
+    owners = Agent.owners.through.objects.filter(agent=OuterRef("agent")).values("agent")
+    team = Subquery(owners.annotate(size=Count("pk")).values("size"))  # type: ignore[misc]
     decided = Gate.objects.filter(
         ask__verdict__isnull=False, number__gte=F("session__gate_count") - SHOWN_GATES
     )
     gates = decided.select_related("ask__verdict__decided_by").order_by("number")
-    return asks.select_related(
-        "supersedes__gate", "agent", "session", "run", "gate"
-    ).prefetch_related(Prefetch("session__gates", gates, to_attr="decided_gates"))
+    related = ("supersedes__gate", "agent", "session", "run", "gate", "claimed_by", "answered_by")
+    return (
+        asks.annotate(team=team)
+        .select_related(*related)
+        .prefetch_related(Prefetch("session__gates", gates, to_attr="decided_gates"))
+    )
 
 
 def facts_of(ask: Ask) -> AskFacts:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
+
+from django.db.models import Prefetch, prefetch_related_objects
 
 from asks import binding, difference, terms
 from asks.difference import Change, Difference, Piece
@@ -36,8 +39,18 @@ class RuleFacts:
         return bool(self.reason_for & {style, meaning})
 
 
+def with_votes(asks: Iterable[Ask]) -> list[Ask]:
+    """The same asks with their votes: one query, and none where nobody votes."""
+    found = list(asks)
+    voted_on = [ask for ask in found if terms.of(ask).many_decide]
+    if voted_on:
+        votes = Vote.objects.select_related("voter", "principal").order_by("pk")
+        prefetch_related_objects(voted_on, Prefetch("votes", votes))
+    return found
+
+
 def rules_of(ask: Ask) -> RuleFacts:
-    """Reads an ask that came with its votes, its claim and its group."""
+    """Reads an ask that came `with_votes`, with its claim and its group."""
     kept, gate = terms.of(ask), binding.gate_of(ask)
     return RuleFacts(
         quorum=_quorum(kept) if kept.many_decide else "",

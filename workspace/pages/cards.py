@@ -21,6 +21,7 @@ from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.markdown import assembled
 from workspace.pages.card_facts import AskFacts, OptionFacts, facts_of, with_past
+from workspace.pages.card_rules import with_votes
 from workspace.templatetags.words import age
 
 Key = tuple[int, datetime, str, int]
@@ -115,7 +116,7 @@ def _remember(missing: list[int]) -> None:
         return
     if len(_remembered) > REMEMBERED:
         _remembered.clear()
-    for ask in with_past(queue.with_card_facts(Ask.objects.filter(pk__in=missing))):
+    for ask in with_votes(with_past(queue.with_card_facts(Ask.objects.filter(pk__in=missing)))):
         place = Line(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
         card = ask_card(facts_of(ask), csrf=_CSRF_SLOT, name=SafeString(_NAME_SLOT))
         _remembered[place.key] = str(card)
