@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,8 +11,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 
 from agents import messaging, steering
 from agents.lifecycle import InboxState, Outcome, RunStatus, Status
-from agents.models import Agent, Event, Run, Session
-from asks import queue, withdrawing
+from agents.models import Agent, Event, Run
 from asks.answering import Answered, answer
 from asks.models import Ask
 from tests.factories import echo_of, home_of
@@ -284,80 +282,6 @@ def test_nothing_else_is_taken_for_a_verdict(owner: User) -> None:
 
     assert standing(agent).verdict is None
     assert standing(agent).word == "paused"
-
-
-@pytest.mark.case("C06")
-def test_a_persons_message_is_no_decision(owner: User) -> None:
-    agent, brain = thinking(owner, [ask_approval("one")], [ask_approval("two")], [submit()])
-    carry_all()
-    session = session_of(agent)
-
-    messaging.post_message(session_id=session.pk, by=owner, text="Actually, explain first.")
-    carry_all()
-
-    assert "which is no decision" in brain.prompts[-1]
-    assert brain.tools[-1] == {"request_approval"}
-    (waiting,) = Ask.objects.filter(session=session, status="open")
-    assert waiting.prompt == "two"
-    assert standing(agent).word == "paused"
-    decide(agent, owner, "approve")
-    carry_all()
-    assert standing(agent).word == "done"
-
-
-def test_a_gate_survives_a_turn_that_only_talked(owner: User) -> None:
-    agent, _ = thinking(owner, [ask_approval("one")], [say("Because of the eval.")], [submit()])
-    carry_all()
-
-    messaging.post_message(session_id=session_of(agent).pk, by=owner, text="Why?")
-    carry_all()
-
-    assert standing(agent).word == "paused"
-    decide(agent, owner, "approve")
-    carry_all()
-    assert standing(agent).word == "done"
-
-
-def test_starting_a_parked_session_runs_nothing_and_keeps_its_gate(owner: User) -> None:
-    agent, brain = thinking(owner, [ask_approval("one")], [submit()])
-    carry_all()
-
-    steering.start(session_id=session_of(agent).pk, by=owner)
-    carry_all()
-
-    assert brain.calls == 1
-    assert standing(agent).word == "paused"
-    assert queue.badge(owner) == 1
-    decide(agent, owner, "approve")
-    carry_all()
-    assert standing(agent).word == "done"
-
-
-def test_a_request_that_was_taken_back_approved_nothing(owner: User) -> None:
-    agent, brain = thinking(owner, [ask_approval("one")], [submit()], [ask_approval("two")])
-    carry_all()
-    ask = Ask.objects.get(agent=agent, status="open")
-
-    withdrawing.withdraw(ask_id=ask.pk, by=owner, reason="Not now.")
-    carry_all()
-
-    assert brain.prompts[-1].startswith("Human decision: NONE.")
-    assert brain.tools[-1] == {"request_approval"}
-    assert standing(agent).word == "paused"
-    assert Ask.objects.get(agent=agent, status="open").prompt == "two"
-
-
-def test_a_person_may_start_a_review_by_a_message(owner: User) -> None:
-    agent = leaf_agent(owner)
-    home = home_of(agent)
-
-    messaging.post_message(session_id=home.pk, by=owner, text="Hello?")
-    carry_all()
-    assert Session.objects.get(pk=home.pk).status == Status.BLOCKED
-    messaging.post_message(session_id=home.pk, by=owner, text=json.dumps(ITEM))
-    carry_all()
-
-    assert log.standing(Session.objects.get(pk=home.pk)).word == "paused"
 
 
 @pytest.mark.case("leaf-X6")
