@@ -188,7 +188,9 @@ def test_many_old_ones_are_listed_by_age_and_badge_nothing(
     agent: Agent, owner: User, client: Client
 ) -> None:
     for number in range(3):
-        asked = AskFactory(session=open_session(agent), prompt=f"Question {number}?", expires_in=HOUR)
+        asked = AskFactory(
+            session=open_session(agent), prompt=f"Question {number}?", expires_in=HOUR
+        )
         expire(asked, ago=timedelta(days=number))
     assert queue.badge(owner) == 0
     page = backlog(client)

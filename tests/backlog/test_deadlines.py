@@ -31,7 +31,9 @@ def come(nudge: Nudge) -> None:
 
 
 def said_in(session: Session) -> list[str]:
-    return list(session.events.filter(kind="reminded").order_by("seq").values_list("text", flat=True))
+    return list(
+        session.events.filter(kind="reminded").order_by("seq").values_list("text", flat=True)
+    )
 
 
 @pytest.fixture
@@ -160,7 +162,9 @@ def test_an_answer_is_good_until_the_longer_deadline(ask: Ask, owner: User) -> N
     verdict_on(ask, owner)
 
 
-def test_a_deadline_is_counted_in_the_owners_working_hours(agent: Agent, session: Session, owner: User) -> None:
+def test_a_deadline_is_counted_in_the_owners_working_hours(
+    agent: Agent, session: Session, owner: User
+) -> None:
     from asks import policies
 
     hours = {"zone": "Europe/Berlin", "opens": "09:00", "closes": "17:00"}
@@ -183,7 +187,9 @@ def test_a_question_has_the_deadline_of_the_policy_too(agent: Agent, session: Se
     assert ask.expires_at == ask.opened_at + timedelta(days=1)
 
 
-def test_what_the_protocol_says_itself_stands_before_the_policy(agent: Agent, session: Session) -> None:
+def test_what_the_protocol_says_itself_stands_before_the_policy(
+    agent: Agent, session: Session
+) -> None:
     in_force(agent, refund(), expires_after="P1D")
     ask = asked(session, expires_in=HOUR)
     assert ask.expires_at == ask.opened_at + HOUR

@@ -33,9 +33,7 @@ def holder(ask: Ask) -> User | None:
 
 
 @pytest.mark.case("C49")
-def test_the_second_is_told_who_has_it(
-    ask: Ask, owner: User, colleague: User
-) -> None:
+def test_the_second_is_told_who_has_it(ask: Ask, owner: User, colleague: User) -> None:
     assert isinstance(claim(ask_id=ask.pk, by=owner), Ask)
     refused = claim(ask_id=ask.pk, by=colleague)
     assert isinstance(refused, Refused)

@@ -104,7 +104,9 @@ def test_one_that_does_not_stand_gives_nothing(
     assert refused.reason == Reason.NOT_FOUND
 
 
-def test_one_for_an_agent_is_for_that_agent(ask: Ask, agent: Agent, owner: User, stranger: User) -> None:
+def test_one_for_an_agent_is_for_that_agent(
+    ask: Ask, agent: Agent, owner: User, stranger: User
+) -> None:
     other = AgentFactory(owners=[owner])
     elsewhere = AskFactory(session=home_of(other))
     give(owner, stranger, agent=agent)
@@ -148,7 +150,9 @@ def test_votes_in_one_name_count_once(
     again = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     assert isinstance(again, Refused)
     assert again.reason == Reason.VOTED
-    assert isinstance(answer(ask_id=ask.pk, by=colleague, option="approve", echo=echo_of(ask)), Answered)
+    assert isinstance(
+        answer(ask_id=ask.pk, by=colleague, option="approve", echo=echo_of(ask)), Answered
+    )
 
 
 def test_two_names_are_two_votes_but_one_person_has_one(
@@ -177,7 +181,9 @@ def test_two_names_are_two_votes_but_one_person_has_one(
         ({"ends_at": timezone.now() + 400 * DAY}, "ends_at"),
     ],
 )
-def test_what_is_no_delegation(owner: User, stranger: User, wrong: dict[str, Any], field: str) -> None:
+def test_what_is_no_delegation(
+    owner: User, stranger: User, wrong: dict[str, Any], field: str
+) -> None:
     with pytest.raises(ValidationError) as refused:
         give(owner, stranger, **wrong)
     assert list(refused.value.message_dict) == [field]
@@ -231,7 +237,7 @@ class TestPages:
         return client
 
     def test_it_is_given_and_ended_on_a_page(
-        self, as_owner: Client, as_stranger: Client, ask: Ask, stranger: User
+        self, as_owner: Client, as_stranger: Client, ask: Ask
     ) -> None:
         until = (timezone.now() + DAY).date().isoformat()
         form = {"to": "sam", "ends_on": until, "zone": "Europe/Berlin", "reason": "On leave."}
@@ -247,11 +253,13 @@ class TestPages:
         assert as_stranger.post(f"/delegations/{made.pk}/revoke").status_code == 302
         assert as_stranger.get(f"/asks/{ask.pk}/").status_code == 404
 
-    def test_the_card_of_an_owner_says_nothing_of_it(self, as_owner: Client, ask: Ask) -> None:
+    @pytest.mark.usefixtures("ask")
+    def test_the_card_of_an_owner_says_nothing_of_it(self, as_owner: Client) -> None:
         assert "You are answering for" not in read(as_owner.get("/").content).words
 
+    @pytest.mark.usefixtures("ask")
     def test_remembered_cards_do_not_mix_names(
-        self, as_owner: Client, as_stranger: Client, ask: Ask, owner: User, stranger: User
+        self, as_owner: Client, as_stranger: Client, owner: User, stranger: User
     ) -> None:
         give(owner, stranger)
         for _ in range(2):
@@ -270,9 +278,17 @@ class TestPages:
 
     @pytest.mark.parametrize(
         "wrong",
-        [{"to": "nobody"}, {"zone": "Mars"}, {"zone": "../etc"}, {"ends_on": "1999-01-01"}, {"ends_on": ""}, {"reason": ""}],
+        [
+            {"to": "nobody"},
+            {"zone": "Mars"},
+            {"zone": "../etc"},
+            {"ends_on": "1999-01-01"},
+            {"ends_on": ""},
+            {"reason": ""},
+        ],
     )
-    def test_a_form_that_is_wrong_says_where(self, as_owner: Client, stranger: User, wrong: dict[str, str]) -> None:
+    @pytest.mark.usefixtures("stranger")
+    def test_a_form_that_is_wrong_says_where(self, as_owner: Client, wrong: dict[str, str]) -> None:
         until = (timezone.now() + DAY).date().isoformat()
         form = {"to": "sam", "ends_on": until, "zone": "UTC", "reason": "On leave."} | wrong
         response = as_owner.post("/delegations/", form)

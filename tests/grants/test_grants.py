@@ -18,7 +18,17 @@ from asks.grants import Begun
 from asks.interrupted import ask_about_interrupted
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Effect, EffectEnd, Grant, Redemption
-from tests.factories import REFUND, AskFactory, ask, begin, claim, draft, echo_of, finish, verdict_on
+from tests.factories import (
+    REFUND,
+    AskFactory,
+    ask,
+    begin,
+    claim,
+    draft,
+    echo_of,
+    finish,
+    verdict_on,
+)
 from tests.policies.world import in_force, refund
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +62,9 @@ def test_an_approval_makes_one_grant_bound_to_what_was_approved(approved: Ask) -
 
 @pytest.mark.case("C39")
 @pytest.mark.parametrize("option", ["deny", None])
-def test_without_an_approval_nothing_is_done(session: Session, owner: User, option: str | None) -> None:
+def test_without_an_approval_nothing_is_done(
+    session: Session, owner: User, option: str | None
+) -> None:
     asked = AskFactory(session=session, action=PAY)
     if option:
         verdict_on(asked, owner, option=option)
@@ -166,7 +178,8 @@ class TestInterrupted:
         assert found is not None
         return found
 
-    def test_while_its_run_is_at_work_nobody_is_asked(self, begun: Begun) -> None:
+    @pytest.mark.usefixtures("begun")
+    def test_while_its_run_is_at_work_nobody_is_asked(self) -> None:
         assert ask_about_interrupted() == 0
 
     @pytest.mark.parametrize("outcome", [Outcome.RETRYABLE_ERROR, Outcome.WORK_DONE])
@@ -187,9 +200,8 @@ class TestInterrupted:
         assert start_again(session) is None
         assert not grants.finish(begun, happened=True), "too late: a person is asked"
 
-    def test_so_does_a_claim_that_was_taken_over(
-        self, begun: Begun, turn: Turn, session: Session, owner: User
-    ) -> None:
+    @pytest.mark.usefixtures("begun")
+    def test_so_does_a_claim_that_was_taken_over(self, turn: Turn) -> None:
         from django.db.models.functions import Now
 
         Run.objects.filter(pk=turn.run_id).update(lease_until=Now())
@@ -200,9 +212,10 @@ class TestInterrupted:
         run = finish(again)
         assert run.status == RunStatus.WAITING_HUMAN
 
+    @pytest.mark.usefixtures("begun")
     @pytest.mark.parametrize("option", ["happened", "did-not-happen"])
     def test_the_answer_is_told_and_grants_nothing(
-        self, begun: Begun, turn: Turn, session: Session, owner: User, option: str
+        self, turn: Turn, session: Session, owner: User, option: str
     ) -> None:
         finish(turn, Outcome.RETRYABLE_ERROR)
         ask_about_interrupted()
@@ -213,9 +226,8 @@ class TestInterrupted:
         assert Grant.objects.count() == 1
         assert start_again(session) is None
 
-    def test_one_that_no_run_took_is_asked_about_after_a_while(
-        self, session: Session, approved: Ask
-    ) -> None:
+    @pytest.mark.usefixtures("approved")
+    def test_one_that_no_run_took_is_asked_about_after_a_while(self, session: Session) -> None:
         import pgtrigger
 
         from asks import interrupted

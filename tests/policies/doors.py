@@ -50,7 +50,13 @@ def admin(ask: Ask, by: User, *, option: str = "approve", text: str = "") -> Tri
     client = Client()
     client.force_login(User.objects.get(pk=by.pk))
     seen = _last_refusal()
-    fields = {"ask": ask.pk, "decided_by": by.pk, "option_label": option, "text": text, "status": "answered"}
+    fields = {
+        "ask": ask.pk,
+        "decided_by": by.pk,
+        "option_label": option,
+        "text": text,
+        "status": "answered",
+    }
     tried = [
         client.post("/admin/asks/verdict/add/", fields),
         client.post("/admin/asks/vote/add/", fields),
@@ -84,7 +90,9 @@ def agents_key(ask: Ask, *, option: str = "approve") -> Tried:
     scopes = ("run:create", "run:read", "ask:create")
     _, token = keys.create_key(name=f"door-{next(_numbers)}", scopes=scopes, agent=ask.agent)
     seen = _last_refusal()
-    said = Caller(token).post(f"/api/asks/{ask.pk}/answer", {"option": option, "binding": _echo(ask)})
+    said = Caller(token).post(
+        f"/api/asks/{ask.pk}/answer", {"option": option, "binding": _echo(ask)}
+    )
     return Tried(said.status, _reason_since(seen))
 
 

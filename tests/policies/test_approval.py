@@ -87,7 +87,7 @@ def test_once_is_once_per_session(agent: Agent, owner: User, session: Session) -
     verdict_on(asked(session), owner)
     other = ActionDraft("refund", {"charge": "ch_2", "amount": 12})
     assert not go_on_and_propose(session, other).asks.exists()
-    assert asked(open_session(agent), other), "another session asks for itself"
+    assert propose(open_session(agent), other) is not None, "another session asks for itself"
 
 
 def test_a_rejection_is_no_approval(agent: Agent, owner: User, session: Session) -> None:
@@ -105,9 +105,17 @@ def test_once_starts_anew_with_a_new_version(agent: Agent, owner: User, session:
 
 @pytest.mark.parametrize(
     ("params", "is_asked"),
-    [({"amount": 1001}, True), ({"amount": 1000}, False), ({"amount": "9"}, True), ({}, True), (None, True)],
+    [
+        ({"amount": 1001}, True),
+        ({"amount": 1000}, False),
+        ({"amount": "9"}, True),
+        ({}, True),
+        (None, True),
+    ],
 )
-def test_a_condition_on_the_arguments(agent: Agent, session: Session, params: Any, is_asked: bool) -> None:
+def test_a_condition_on_the_arguments(
+    agent: Agent, session: Session, params: Any, is_asked: bool
+) -> None:
     """What cannot be decided is left to a person."""
     in_force(agent, refund(approval="when", when="params.amount > 1000"))
     assert (propose(session, ActionDraft("refund", params)) is not None) is is_asked
@@ -136,7 +144,9 @@ def test_what_a_policy_calls_money_critical_is_gated(
     assert not Grant.objects.exists()
 
 
-def test_an_action_that_says_it_is_money_critical_never_passes(agent: Agent, session: Session) -> None:
+def test_an_action_that_says_it_is_money_critical_never_passes(
+    agent: Agent, session: Session
+) -> None:
     in_force(agent, {"operation": "*", "approval": "never"})
     assert asked(session, ActionDraft("pay", {"n": 1}, money_critical=True)).money_critical
 
@@ -178,9 +188,7 @@ def test_a_question_keeps_the_terms_it_was_asked_with(
     assert isinstance(answer(ask_id=run.asks.get().pk, by=owner, option="eu"), Answered)
 
 
-def test_a_group_that_is_gone_leaves_nobody_in_its_place(
-    agent: Agent, session: Session
-) -> None:
+def test_a_group_that_is_gone_leaves_nobody_in_its_place(agent: Agent, session: Session) -> None:
     from tests.policies.world import group_of
 
     group = group_of("finance")

@@ -103,7 +103,9 @@ def test_a_reason_is_asked_for_where_it_is_needed(
     first = client.post(f"/asks/{ask.pk}/answer", {**echo_of(ask), "option": "deny"}, headers=HTMX)
     form = read(first.content).one("form", action=f"/asks/{ask.pk}/answer")
     assert form.one("textarea", name="text")
-    second = client.post(f"/asks/{ask.pk}/answer", {**form.fields(), "option": "deny"}, headers=HTMX)
+    second = client.post(
+        f"/asks/{ask.pk}/answer", {**form.fields(), "option": "deny"}, headers=HTMX
+    )
     assert second.status_code == 422
     again = read(second.content).one("form", action=f"/asks/{ask.pk}/answer")
     assert "Say why you choose “Reject”." in read(second.content).words
@@ -123,7 +125,7 @@ class TestProving:
         return asked(session)
 
     @pytest.fixture
-    def client(self, owner: User, ask: Ask) -> Client:
+    def client(self, owner: User, ask: Ask) -> Client:  # noqa: ARG002 -- it sets the password first
         """Signed in eleven minutes ago, with the password that they have now."""
         client = signed_in(owner)
         session = client.session
@@ -161,8 +163,11 @@ class TestProving:
         self.approve(client, ask)
         assert not Verdict.objects.exists()
 
-    @pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])
-    def test_it_leads_nowhere_else(self, client: Client, ask: Ask, elsewhere: str) -> None:
+    @pytest.mark.usefixtures("ask")
+    @pytest.mark.parametrize(
+        "elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)"]
+    )
+    def test_it_leads_nowhere_else(self, client: Client, elsewhere: str) -> None:
         proved = client.post(f"/prove?next={elsewhere}", {"password": "horse battery staple"})
         assert proved.headers["Location"] == "/"
 
@@ -181,7 +186,7 @@ class TestProving:
 class TestConfidential:
     """What is confidential is read only by those who answer it."""
 
-    SECRET = "Dismiss Jane Roe?"  # noqa: S105 -- no password
+    SECRET = "Dismiss Jane Roe?"
 
     @pytest.fixture
     def ask(self, agent: Agent, session: Session, stranger: User) -> Ask:
@@ -194,7 +199,13 @@ class TestConfidential:
     ) -> None:
         client = signed_in(owner)
         assert client.get(f"/asks/{ask.pk}/").status_code == 404
-        for path in ("/", f"/sessions/{session.pk}/", "/decisions/", "/backlog/", "/agents/ledger/"):
+        for path in (
+            "/",
+            f"/sessions/{session.pk}/",
+            "/decisions/",
+            "/backlog/",
+            "/agents/ledger/",
+        ):
             assert "Jane Roe" not in client.get(path).content.decode(), path
         assert "A confidential question." in client.get(f"/sessions/{session.pk}/").content.decode()
 
@@ -214,7 +225,10 @@ class TestConfidential:
     def test_nothing_of_it_leaves_the_machine(self, ask: Ask) -> None:
         item = OutboxItem.objects.get(kind="ask.opened", subject=f"ask:{ask.pk}")
         told = payloads.of_ask(item.payload, "ask.opened", Ask.objects.get(pk=ask.pk))
-        assert told["ask"] == {"id": ask.pk, "path": f"/asks/{ask.pk}/", "confidential": True, "status": "open"}
+        path = f"/asks/{ask.pk}/"
+        assert told["ask"] == {
+            "id": ask.pk, "path": path, "confidential": True, "status": "open",
+        }  # fmt: skip
         assert "Jane Roe" not in str(told)
 
     def test_an_owners_own_confidential_question_is_theirs(

@@ -16,8 +16,8 @@ from django.test import Client
 from agents.models import Agent, Session
 from agents.registering import open_session
 from asks import policies
-from asks.dry_run import dry_run
 from asks.drafts import ActionDraft
+from asks.dry_run import dry_run
 from asks.models import LedgerRecord, Policy
 from tests.factories import UserFactory, turn_of, verdict_on
 from tests.pages.html import read
@@ -62,7 +62,9 @@ def test_a_new_version_is_added_in_the_admin(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("permissions", [(), ("view_policy",), ("change_policy", "delete_policy")])
-def test_without_the_permission_nothing_is_added(agent: Agent, permissions: tuple[str, ...]) -> None:
+def test_without_the_permission_nothing_is_added(
+    agent: Agent, permissions: tuple[str, ...]
+) -> None:
     client = signed_in(staff(*permissions))
     assert client.post(ADD, form(agent, RULES)).status_code == 403
     assert client.post(PREVIEW, form(agent, RULES)).status_code == 403
@@ -137,7 +139,10 @@ def test_what_would_have_changed_is_told_by_what_and_how(agent: Agent, session: 
     ask = asked(session)
     told = changes(
         agent,
-        {"rules": [refund(quorum=2, answered_by="group:finance", money_critical=True)], "terms": {"expires_after": "P1D"}},
+        {
+            "rules": [refund(quorum=2, answered_by="group:finance", money_critical=True)],
+            "terms": {"expires_after": "P1D"},
+        },
     )
     assert told == {
         f"ask {ask.pk}": (
@@ -156,7 +161,9 @@ def test_what_was_allowed_would_have_been_asked(agent: Agent, session: Session) 
     assert told == ("nobody is asked → a person is asked (no rule names it)",)
 
 
-def test_once_looks_at_what_was_approved_before(agent: Agent, session: Session, owner: User) -> None:
+def test_once_looks_at_what_was_approved_before(
+    agent: Agent, session: Session, owner: User
+) -> None:
     first = asked(session, ActionDraft("refund", {"n": 1}))
     verdict_on(first, owner)
     second = asked(session, ActionDraft("refund", {"n": 2}))
@@ -182,7 +189,8 @@ class TestCommand:
         call_command("policy", *words, stdout=out, stderr=StringIO())
         return out.getvalue()
 
-    def test_tried_added_and_shown(self, agent: Agent, session: Session, owner: User, file: Path) -> None:
+    @pytest.mark.usefixtures("owner")
+    def test_tried_added_and_shown(self, agent: Agent, session: Session, file: Path) -> None:
         asked(session)
         tried = self.run("dry-run", "ledger", str(file))
         assert "refund: a person is asked → nobody is asked" in tried
@@ -193,7 +201,8 @@ class TestCommand:
         assert json.loads(self.run("show", "ledger")) == RULES
         assert "0 would have gone otherwise" in self.run("dry-run", "ledger", str(file))
 
-    def test_what_cannot_be_done_is_said(self, agent: Agent, file: Path, tmp_path: Path) -> None:
+    @pytest.mark.usefixtures("agent")
+    def test_what_cannot_be_done_is_said(self, file: Path, tmp_path: Path) -> None:
         bad = tmp_path / "bad.json"
         bad.write_text('{"terms": {"on_expire": "approve"}}')
         for words, why in (
@@ -201,7 +210,10 @@ class TestCommand:
             (("dry-run", "ledger", str(tmp_path / "none")), "cannot be read"),
             (("dry-run", "ledger", str(bad)), "time never approves"),
             (("add", "ledger", str(file), "--why", " ", "--by", "olga"), "Say in up to"),
-            (("add", "ledger", str(file), "--why", "x", "--by", "nobody"), "There is no user nobody"),
+            (
+                ("add", "ledger", str(file), "--why", "x", "--by", "nobody"),
+                "There is no user nobody",
+            ),
         ):
             with pytest.raises(CommandError, match=why):
                 self.run(*words)

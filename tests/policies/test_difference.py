@@ -34,7 +34,9 @@ def test_words_that_changed_are_told_from_those_that_stayed() -> None:
         Piece("+", "480"),
         Piece("", ".00 EUR to Nordlicht?"),
     )
-    assert "".join(one.text for one in found if one.sign != "-") == "Refund 480.00 EUR to Nordlicht?"
+    assert (
+        "".join(one.text for one in found if one.sign != "-") == "Refund 480.00 EUR to Nordlicht?"
+    )
 
 
 def test_a_long_text_is_compared_by_lines() -> None:

@@ -15,7 +15,16 @@ from asks.answering import Answered, answer
 from asks.lifecycle import Reason
 from asks.models import Ask, LedgerRecord
 from asks.refusals import Refused
-from tests.factories import REFUND, AgentFactory, UserFactory, claim, draft, echo_of, finish, home_of
+from tests.factories import (
+    REFUND,
+    AgentFactory,
+    UserFactory,
+    claim,
+    draft,
+    echo_of,
+    finish,
+    home_of,
+)
 from tests.policies.world import asked, in_force, refund
 
 pytestmark = pytest.mark.django_db
@@ -69,7 +78,9 @@ def test_a_run_that_goes_on_is_still_for_who_started_it(
 ) -> None:
     """Carl's answer wakes the next run; that does not make it Carl's."""
     reply(ask, colleague)
-    run = finish(claim(session.runs.latest("number")), Outcome.BLOCKED, asks=(draft(action=REFUND),))
+    run = finish(
+        claim(session.runs.latest("number")), Outcome.BLOCKED, asks=(draft(action=REFUND),)
+    )
     later = run.asks.get()
     assert reason_of(later, owner) == Reason.FOUR_EYES
     assert isinstance(reply(later, colleague), Answered)
@@ -130,9 +141,7 @@ def test_with_others_there_nothing_is_waived(agent: Agent, session: Session, own
     assert reason_of(ask, owner) == Reason.FOUR_EYES
 
 
-def test_nobody_answers_in_the_name_of_the_starter(
-    ask: Ask, owner: User, stranger: User
-) -> None:
+def test_nobody_answers_in_the_name_of_the_starter(ask: Ask, owner: User, stranger: User) -> None:
     """Sam has only Olga's word, and Olga started it."""
     delegating.delegate(by=owner, to=stranger, ends_at=clock.now() + DAY, reason="Away.")
     assert reason_of(ask, stranger) == Reason.FOUR_EYES

@@ -101,7 +101,9 @@ def test_waking_without_an_answer_answers_nothing(session: Session, owner: User)
     verdict_on(first, owner)
     messaging.post_message(session_id=session.pk, by=owner, text="Go on.")
     turn = claim(session.runs.latest("number"))
-    assert [given.data.get("request_key") for given in turn.given if given.kind == "verdict"] == ["a"]
+    assert [given.data.get("request_key") for given in turn.given if given.kind == "verdict"] == [
+        "a"
+    ]
     second.refresh_from_db()
     assert second.status == AskStatus.OPEN
     assert Grant.objects.get().ask == first
@@ -222,7 +224,9 @@ def test_the_digest_covers_every_argument_and_is_made_here(
         ([1, 2], [2, 1], False),
     ],
 )
-def test_equal_arguments_are_equal_however_they_are_written(one: object, other: object, same: bool) -> None:
+def test_equal_arguments_are_equal_however_they_are_written(
+    one: object, other: object, same: bool
+) -> None:
     from asks.binding import action_hash
 
     assert (action_hash("x", one) == action_hash("x", other)) is same

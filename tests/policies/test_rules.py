@@ -42,7 +42,10 @@ BAD: list[tuple[Any, str]] = [
     ({"terms": {"reauthenticate_within": 0}}, "greater than or equal to 1"),
     ({"terms": {"confidential": "yes"}}, "confidential"),
     ({"working_hours": {"zone": "Mars/Olympus"}}, "no time zone"),
-    ({"working_hours": {"zone": "UTC", "opens": "17:00", "closes": "09:00"}}, "open before they close"),
+    (
+        {"working_hours": {"zone": "UTC", "opens": "17:00", "closes": "09:00"}},
+        "open before they close",
+    ),
     ([], "dictionary"),
     ({"rules": [refund()] * 201}, "200"),
     ({"terms": {"answered_by": "group:" + "x" * 70_000}}, "bytes at the most"),
@@ -52,7 +55,7 @@ BAD: list[tuple[Any, str]] = [
 @pytest.mark.case("C66")
 @pytest.mark.parametrize(("rules", "why"), BAD)
 def test_what_a_policy_may_not_say(agent: Agent, owner: User, rules: Any, why: str) -> None:
-    with pytest.raises(ValidationError, match="(?s).*") as refused:
+    with pytest.raises(ValidationError) as refused:
         policies.add_version(agent_id=agent.pk, rules=rules, why="x", by=owner)
     assert why in " ".join(refused.value.messages)
     assert not Policy.objects.exists()
@@ -71,7 +74,11 @@ def test_versions_are_numbered_written_down_and_never_changed(agent: Agent, owne
     assert (first.version, second.version) == (1, 2)
     assert policies.in_force(agent.pk).version == 2
     record = LedgerRecord.objects.get(subject=f"policy:{second.pk}")
-    assert (record.kind, record.actor, record.chain) == ("policy_changed", "human:olga", "workspace:policy")
+    assert (record.kind, record.actor, record.chain) == (
+        "policy_changed",
+        "human:olga",
+        "workspace:policy",
+    )
     assert '"quorum":{"approvals":2}' in record.body
     for change in (
         lambda: Policy.objects.filter(pk=first.pk).update(why="another"),
@@ -96,7 +103,11 @@ HOLDS = [
     ("params.amount > 1000", {"amount": 1000.0}, False),
     ("params.to.country in ['DE', 'FR']", {"to": {"country": "FR"}}, True),
     ("params['to']['country'] != 'DE'", {"to": {"country": "DE"}}, False),
-    ("starts(params.path, '/etc/') or not ends(lower(params.path), '.txt')", {"path": "/x/A.TXT"}, False),
+    (
+        "starts(params.path, '/etc/') or not ends(lower(params.path), '.txt')",
+        {"path": "/x/A.TXT"},
+        False,
+    ),
     ("'force' in params and params.force", {"force": True}, True),
     ("'force' in params and params.force", {}, False),
     ("params.amount * params.count - 1 >= 99", {"amount": 10, "count": 10}, True),
@@ -144,7 +155,6 @@ def test_a_condition_that_does_not_fit_the_arguments_is_not_decided(rule: str, p
 )  # fmt: skip
 def test_nothing_else_is_read(rule: str) -> None:
     with pytest.raises(BadCondition):
-        conditions.check(rule)
         conditions.holds(rule, operation="x", params={"x": 1})
 
 
@@ -159,7 +169,11 @@ BERLIN = WorkingHours(zone="Europe/Berlin")
         ("2026-11-28 10:00", 8, "2026-11-30 16:00"),  # Saturday does not count
         ("2026-11-27 04:00", 1, "2026-11-27 09:00"),  # before they come
         ("2026-11-27 22:00", 1, "2026-11-30 09:00"),  # after they went
-        ("2026-03-27 15:00", 2, "2026-03-30 08:00"),  # the clocks went forward on the Sunday between
+        (
+            "2026-03-27 15:00",
+            2,
+            "2026-03-30 08:00",
+        ),  # the clocks went forward on the Sunday between
         ("2026-11-27 10:00", 40, "2026-12-04 10:00"),  # five working days
     ],
 )

@@ -58,4 +58,13 @@ def group_of(name: str, *people: User) -> Group:
     return group
 
 
-__all__ = ["asked", "go_on_and_propose", "group_of", "in_force", "next_run", "owner_of", "propose", "refund"]
+__all__ = [
+    "asked",
+    "go_on_and_propose",
+    "group_of",
+    "in_force",
+    "next_run",
+    "owner_of",
+    "propose",
+    "refund",
+]

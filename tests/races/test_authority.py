@@ -13,7 +13,7 @@ from django.db import connections
 from agents import clock
 from agents.models import Agent, Session
 from asks import grants, policies
-from asks.answering import Answered, Voted, answer
+from asks.answering import Answered, Result, Voted, answer
 from asks.claiming import claim
 from asks.deadlines import extend, give_due
 from asks.dropping import drop
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)
 
 
-def vote(ask: Ask, by: User, option: str = "approve") -> partial[object]:
+def vote(ask: Ask, by: User, option: str = "approve") -> partial[Result]:
     return partial(answer, ask_id=ask.pk, by=by, option=option, echo=echo_of(ask))
 
 
