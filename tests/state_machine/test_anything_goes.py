@@ -280,7 +280,7 @@ def test_anything_in_any_order() -> None:
     run_state_machine_as_test(
         Workspace,
         settings=settings(
-            max_examples=25,
+            max_examples=15,
             stateful_step_count=25,
             deadline=None,
             phases=[Phase.explicit, Phase.reuse, Phase.generate],
