@@ -16,6 +16,7 @@ class WorkspaceConfig(AppConfig):
         from workspace.protocols.leaf.runtime import LeafRuntime
         from workspace.protocols.markers.runtime import MarkersRuntime
         from workspace.protocols.responses import projecting
+        from workspace.protocols.responses.remote.runtime import RemoteResponsesRuntime
         from workspace.protocols.responses.runtime import HybridRuntime
 
         announcing.heard_by(telling.tell)
@@ -25,3 +26,4 @@ class WorkspaceConfig(AppConfig):
         runtime.register(LeafRuntime())
         runtime.register(RemoteLeafRuntime())
         runtime.register(HybridRuntime())
+        runtime.register(RemoteResponsesRuntime())

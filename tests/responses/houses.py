@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -28,8 +29,10 @@ class House:
     """The two processes, the owner and their scripted agent, and a client with the owner's key."""
 
     def __init__(self, folder: Path) -> None:
-        self.web = LiveServer(folder / "web.log", QUICK)
-        self.worker = Worker(log=folder / "worker.log", env=QUICK)
+        self.database_url = os.environ["DATABASE_URL"]
+        env = {**QUICK, "DATABASE_URL": self.database_url}
+        self.web = LiveServer(folder / "web.log", env)
+        self.worker = Worker(log=folder / "worker.log", env=env)
         self.owner = User.objects.create_user("olga")
         self.agent = hybrid_agent(self.owner)
         self.key = key_for(self.agent, self.owner)

@@ -21,6 +21,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('public_id', models.CharField(max_length=64, unique=True)),
+                ('idempotency', models.CharField(blank=True, help_text='By which its caller knows this request, if it said.', max_length=100)),
                 ('status', models.CharField(choices=[('queued', 'Queued'), ('in_progress', 'In progress'), ('completed', 'Completed'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], max_length=12)),
                 ('background', models.BooleanField(default=False)),
                 ('stored', models.BooleanField(default=True)),
@@ -79,6 +80,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='response',
             index=models.Index(fields=['session', '-id'], name='responses_of_a_session'),
+        ),
+        migrations.AddConstraint(
+            model_name='response',
+            constraint=models.UniqueConstraint(condition=models.Q(('idempotency', ''), _negated=True), fields=('key', 'idempotency'), name='a_request_is_taken_once'),
         ),
         migrations.AddConstraint(
             model_name='response',

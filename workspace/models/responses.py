@@ -58,6 +58,9 @@ class Response(models.Model):
     answers = models.OneToOneField(
         Ask, on_delete=models.PROTECT, null=True, blank=True, related_name="answering_response"
     )
+    idempotency = models.CharField(
+        max_length=100, blank=True, help_text="By which its caller knows this request, if it said."
+    )
     status = models.CharField(max_length=12, choices=ResponseStatus.choices)
     background = models.BooleanField(default=False)
     stored = models.BooleanField(default=True)
@@ -83,6 +86,11 @@ class Response(models.Model):
     class Meta:
         ordering = ("pk",)
         constraints = [
+            models.UniqueConstraint(
+                fields=["key", "idempotency"],
+                condition=~Q(idempotency=""),
+                name="a_request_is_taken_once",
+            ),
             models.CheckConstraint(
                 condition=Q(status__in=("queued", "in_progress")) ^ Q(ended_at__isnull=False),
                 name="a_response_ends_once",

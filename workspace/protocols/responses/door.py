@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db import IntegrityError
 from django.http import HttpRequest, QueryDict
 
 from workspace import keys
@@ -48,9 +49,9 @@ def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
 def create(request: HttpRequest, raw: bytes) -> Made:
     """Start a turn, or answer a question. Raises Problem."""
     key = key_of(request, CREATE, "ask:answer")
-    wanted = read_create(raw)
+    wanted = read_create(raw, request.headers.get("Idempotency-Key", ""))
     commentary = request.GET.get("steps") == "commentary"
-    response = _answered(key, wanted, commentary=commentary) or _started(
+    response = _answered(key, wanted, commentary=commentary) or _started_once(
         key, wanted, commentary=commentary
     )
     return Made(response, wanted.stream, wanted.background, body_of(response))
@@ -90,6 +91,20 @@ def _refuse_replayed(key: ApiKey, wanted: Create) -> None:
             code="previous_response_id_required",
             param="previous_response_id",
         )
+
+
+def _started_once(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:
+    """Start a turn; the same request by the same name again finds what it started."""
+    named = Response.objects.filter(key=key, idempotency=wanted.idempotency or None)
+    before = named.select_related("session", "agent").first()
+    if before is not None:
+        return before
+    try:
+        return _started(key, wanted, commentary=commentary)
+    except IntegrityError:
+        if (before := named.select_related("session", "agent").first()) is None:
+            raise
+        return before
 
 
 def _started(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:

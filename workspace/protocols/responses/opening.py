@@ -109,6 +109,7 @@ def _wanted(
         commentary=commentary or settings.steps == "commentary",
         confidential=settings.tightened(request).confidential,
         said=create.said,
+        idempotency=create.idempotency,
     )
 
 

@@ -5,6 +5,7 @@ Fields that this server does not know are accepted and ignored, as the protocol'
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +44,7 @@ class Create:
     store: bool = True
     previous: str = ""
     said: Json = field(default_factory=dict)
+    idempotency: str = ""
 
     @property
     def messages(self) -> list[tuple[str, str]]:
@@ -60,8 +62,12 @@ class Create:
         return said[-1] if said else ""
 
 
-def read_create(raw: bytes) -> Create:
-    """The request of a body. Raises Problem."""
+def read_create(raw: bytes, idempotency: str = "") -> Create:
+    """The request of a body. Raises Problem.
+
+    ``idempotency`` is what its caller knows it by. What is kept of it stands for the body too, so
+    another request by the same name is another one.
+    """
     body = _json_object(raw)
     items = _items(body.get("input"))
     background, store = _flag(body, "background"), _flag(body, "store", default=True)
@@ -80,7 +86,14 @@ def read_create(raw: bytes) -> Create:
         store=store,
         previous=_text(body, "previous_response_id", MAX_MODEL),
         said=_said(body),
+        idempotency=_named(idempotency, raw),
     )
+
+
+def _named(idempotency: str, raw: bytes) -> str:
+    if not idempotency:
+        return ""
+    return hashlib.sha256(idempotency.encode(errors="replace") + b"\0" + raw).hexdigest()
 
 
 def _json_object(raw: bytes) -> Json:

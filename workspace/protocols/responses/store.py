@@ -33,6 +33,7 @@ class Wanted:
     commentary: bool = False
     confidential: bool = False
     said: Json = field(default_factory=dict)
+    idempotency: str = ""
 
 
 def make(
@@ -67,6 +68,7 @@ def make(
         previous=previous,
         root=root,
         answers=answers,
+        idempotency=wanted.idempotency,
         status=status,
         background=wanted.background,
         stored=wanted.store,

@@ -1,0 +1,1 @@
+"""Agents elsewhere, driven over the Responses protocol by whatever server they have."""

@@ -1,0 +1,43 @@
+"""What the rows say at the beginning of a turn with a remote agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agents.models import Event, Session
+from asks.lifecycle import AskStatus
+from asks.models import Ask
+
+
+@dataclass
+class Before:
+    """What is in the thread already: how many characters were said, which steps were told."""
+
+    characters: int = 0
+    steps: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Known:
+    """``asked`` and ``waiting`` are request keys of the session: all, and those that are open."""
+
+    failures: int = 0
+    asked: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+    before: Before = field(default_factory=Before)
+
+
+def known_of(session_id: int, run_id: int) -> Known:
+    """Three queries."""
+    told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
+    rows = list(told.values_list("text", "data"))
+    asks = dict(Ask.objects.filter(session=session_id).values_list("request_key", "status"))
+    return Known(
+        failures=Session.objects.values_list("error_streak", flat=True).get(pk=session_id),
+        asked=frozenset(asks),
+        waiting=frozenset(key for key, status in asks.items() if status == AskStatus.OPEN),
+        before=Before(
+            sum(len(text) for text, data in rows if not data.get("call_id")),
+            frozenset(data["call_id"] for _, data in rows if data.get("call_id")),
+        ),
+    )
