@@ -100,7 +100,7 @@ def serving(remote: Remote) -> Iterator[Remote]:
         def do_POST(self) -> None:
             remote.take(self)
 
-        do_GET = do_POST
+        do_GET = do_POST  # noqa: N815 -- the name http.server looks for
 
         def log_message(self, *_: object) -> None:
             """pytest shows the requests that matter."""
@@ -151,22 +151,28 @@ def start(agent: Agent, by: User) -> Session:
 # What servers say.
 
 
-def response(
-    *output: Json, name: str = "resp_1", status: str = "completed", **more: Any
-) -> Json:
+def response(*output: Json, name: str = "resp_1", status: str = "completed", **more: Any) -> Json:
     return {"id": name, "object": "response", "status": status, "output": list(output), **more}
 
 
 def said(text: str, item: str = "msg_1") -> Json:
     part = {"type": "output_text", "text": text}
-    return {"type": "message", "id": item, "role": "assistant", "status": "completed", "content": [part]}
+    return {
+        "type": "message",
+        "id": item,
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
 
 
 def step(name: str = "load", item: str = "fc_step") -> Json:
     return call(name, name, "{}", item)
 
 
-def call(name: str, call_id: str, arguments: object, item: str = "fc_1", status: str = "completed") -> Json:
+def call(
+    name: str, call_id: str, arguments: object, item: str = "fc_1", status: str = "completed"
+) -> Json:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
         "type": "function_call",
@@ -178,7 +184,9 @@ def call(name: str, call_id: str, arguments: object, item: str = "fc_1", status:
     }
 
 
-def question(call_id: str = "ledger.aaaaaaaaaaaa", options: object = ("EU", "US"), **more: Any) -> Json:
+def question(
+    call_id: str = "ledger.aaaaaaaaaaaa", options: object = ("EU", "US"), **more: Any
+) -> Json:
     event = {"type": "request_info", "data": {"question": "Which ledger?"}}
     found = {"request_id": call_id, "request_event": event, "options": options, **more}
     return call("request_info", call_id, {k: v for k, v in found.items() if v is not None})

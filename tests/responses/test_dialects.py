@@ -40,7 +40,7 @@ def test_the_seeds_question() -> None:
     assert (found.dialect, found.key) == ("seed", "ledger.aaaaaaaaaaaa")
     assert found.draft().prompt == "Which ledger?"
     assert labels(found) == ["EU", "US"]
-    assert found.draft().context == request
+    assert found.draft().context == {"request": request}
     assert found.answer("option-2", "") == {
         "type": "function_call_output",
         "call_id": "ledger.aaaaaaaaaaaa",
@@ -53,7 +53,9 @@ def test_a_question_is_known_by_its_name_alone() -> None:
     assert read(question(call_id="request_info")).key == "request_info"
 
 
-@pytest.mark.parametrize("data", ["Which ledger?", {"prompt": "Which ledger?"}, {"message": "Which ledger?"}])
+@pytest.mark.parametrize(
+    "data", ["Which ledger?", {"prompt": "Which ledger?"}, {"message": "Which ledger?"}]
+)
 def test_a_workflow_hosts_question(data: object) -> None:
     event = {
         "type": "request_info",
@@ -235,7 +237,12 @@ JSON = st.recursive(
     ),
 )
 def test_whatever_is_asked_can_be_shown(name: str, call_id: str, arguments: Any) -> None:
-    item = {"type": "function_call", "name": name, "call_id": call_id, "arguments": json.dumps(arguments)}
+    item = {
+        "type": "function_call",
+        "name": name,
+        "call_id": call_id,
+        "arguments": json.dumps(arguments),
+    }
 
     found = of_item(item)
 

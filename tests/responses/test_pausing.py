@@ -137,19 +137,23 @@ def test_the_owner_is_the_blocker_and_nothing_is_held(caller: Caller, owner: Use
     assert run is not None
     assert (run.status, run.process) == (RunStatus.WAITING_HUMAN, {})
     assert queue.badge(owner) == 1
-    assert ask_of(paused).context == {
-        "mode": "run",
-        "target_date": "2026-10-16",
-        "dry_run": False,
-        "scenario": "ask",
-    }
+    assert ask_of(paused).context == {"request": REQUEST | {"scenario": "ask"}}
 
 
 @pytest.mark.case("responses-S2", "responses-S3", "responses-S4", "responses-S5", "responses-S6")
 @pytest.mark.case("responses-S7", "responses-S9", "C111")
 @pytest.mark.parametrize(
     "scenario",
-    "malformed not_object no_question bad_options unreadable symlink fifo dir_gone".split(),
+    [
+        "malformed",
+        "not_object",
+        "no_question",
+        "bad_options",
+        "unreadable",
+        "symlink",
+        "fifo",
+        "dir_gone",
+    ],
 )
 def test_a_bad_question_fails_the_run_after_its_steps(caller: Caller, scenario: str) -> None:
     failed = caller.ask(scenario)
@@ -259,7 +263,9 @@ def test_publishing_past_a_mandatory_gate_fails_and_alerts(owner: User, tmp_path
     failed = with_brain(owner, tmp_path, script, mandatory_gate=True).create(REQUEST)
 
     assert "without asking" in failed["error"]["message"]
-    assert row(failed).session.events.filter(kind="notice", text__contains="mandatory gate").exists()
+    assert (
+        row(failed).session.events.filter(kind="notice", text__contains="mandatory gate").exists()
+    )
 
 
 @pytest.mark.case("responses-S47")
@@ -372,4 +378,16 @@ def test_a_schedule_or_a_click_starts_the_default_request(owner: User, tmp_path:
     response = Response.objects.get(session=home)
     assert response.request == REQUEST
     assert response.paused
-    assert Ask.objects.get(session=home).context == REQUEST
+    assert Ask.objects.get(session=home).context == {"request": REQUEST}
+
+
+@pytest.mark.parametrize(
+    "request_", [{f"k{n}\u2028": "«é»" * 900 for n in range(99)}, {"k" * 9999: "v" * 99_999}]
+)
+def test_a_request_of_any_size_is_asked_about(
+    owner: User, tmp_path: Path, request_: dict[str, str]
+) -> None:
+    paused = with_brain(owner, tmp_path, question()).create(request_)
+
+    assert arguments(paused)["request"] == request_
+    assert len(json.dumps(ask_of(paused).context)) < 64 * 1024

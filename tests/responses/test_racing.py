@@ -72,4 +72,3 @@ def test_four_racing_answers_make_one_child(by_several: bool) -> None:
     assert Verdict.objects.count() == 1
     assert Response.objects.count() == 2
     assert Run.objects.count() == 2
-

@@ -126,16 +126,18 @@ def test_words_and_steps_take_turns(owner: User, tmp_path: Path) -> None:
     found = caller.create(REQUEST)
 
     check_whole(found)
-    assert [item["type"] for item in found["output"]] == ["message", "function_call"] * 3 + ["message"]
+    assert [item["type"] for item in found["output"]] == ["message", "function_call"] * 3 + [
+        "message"
+    ]
     assert steps(found) == ["load_it"] * 3
 
 
 def test_steps_as_messages_for_programs_that_run_calls_themselves(
     agent: Any, caller: Caller
 ) -> None:
-    paused = caller.create(path="/v1/responses?steps=commentary", input=json.dumps(
-        REQUEST | {"scenario": "ask"}
-    ))
+    paused = caller.create(
+        path="/v1/responses?steps=commentary", input=json.dumps(REQUEST | {"scenario": "ask"})
+    )
 
     check_whole(paused)
     phases = [item.get("phase") for item in paused["output"]]

@@ -81,7 +81,11 @@ def console(
     with ExitStack() as down:
         house = down.enter_context(house_on_its_own(pytestconfig, django_db_blocker, folder))
         Agent.objects.update(
-            settings={**house.agent.settings, "command": brain(folder, BRAIN), "max_usd_per_run": None}
+            settings={
+                **house.agent.settings,
+                "command": brain(folder, BRAIN),
+                "max_usd_per_run": None,
+            }
         )
         house_database = str(connections["default"].settings_dict["NAME"])
         down.callback(server.point_at, house_database)
@@ -150,9 +154,10 @@ def test_whoever_dies_nothing_is_lost_or_asked_twice(
         console, f"SELECT status FROM workspace_response WHERE id > {before} ORDER BY id"
     )
     assert there == [("completed",), ("completed",)]
-    assert in_the_house(console, "SELECT count(*) FROM asks_verdict")[0][0] == in_the_house(
-        console, "SELECT count(*) FROM asks_ask"
-    )[0][0]
+    assert (
+        in_the_house(console, "SELECT count(*) FROM asks_verdict")[0][0]
+        == in_the_house(console, "SELECT count(*) FROM asks_ask")[0][0]
+    )
 
 
 def _waits(session: Session) -> bool:

@@ -101,6 +101,7 @@ class AskFacts:
     free_text: bool
     money_critical: bool
     action: ActionFacts | None
+    requested: tuple[tuple[str, str], ...]
     added: tuple[tuple[str, str], ...]
     rules: RuleFacts
     changes: ChangeFacts | None
@@ -184,12 +185,23 @@ def facts_of(ask: Ask) -> AskFacts:
         free_text=ask.free_text,
         money_critical=ask.money_critical,
         action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
-        added=tuple((name, _words(value)) for name, value in ask.context.items()),
+        requested=tuple((name, _words(value)) for name, value in _requested(ask).items()),
+        added=tuple(
+            (name, _words(value))
+            for name, value in ask.context.items()
+            if name != "request" or not _requested(ask)
+        ),
         earlier=_earlier(ask, gate) if gate else (),
         rules=rules,
         changes=changes_of(ask),
         imported=ask.imported,
     )
+
+
+def _requested(ask: Ask) -> dict[str, object]:
+    """What the run was asked to do, if its protocol tells: ``request`` of the ask's context."""
+    found = ask.context.get("request")
+    return found if isinstance(found, dict) else {}
 
 
 def gate_of(ask: Ask) -> Gate | None:

@@ -171,9 +171,7 @@ def _keep(session: Session, run: Run, groups: _Groups, kept: tuple[str, int] | N
         moves.restate(session, run)
 
 
-def _of_words(
-    session: Session, items: Iterable[InboxItem], settings: HybridSettings
-) -> Response:
+def _of_words(session: Session, items: Iterable[InboxItem], settings: HybridSettings) -> Response:
     text = "\n\n".join(item.body for item in items)
     request = request_of(text)
     wanted = Wanted(
@@ -245,7 +243,9 @@ def _unasked(session: Session, settings: HybridSettings) -> Response | Nothing:
     wanted = Wanted(
         request=settings.default_request,
         items=[
-            input_message("user", [{"type": "input_text", "text": compact(settings.default_request)}])
+            input_message(
+                "user", [{"type": "input_text", "text": compact(settings.default_request)}]
+            )
         ],
         commentary=settings.steps == "commentary",
         confidential=settings.tightened(settings.default_request).confidential,

@@ -129,13 +129,13 @@ class BrainOutput:
 
 
 _READERS: dict[str, Callable[[BrainOutput, Json], Iterator[Heard]]] = {
-    "step": BrainOutput._step,
-    "text": BrainOutput._text,
-    "cost": BrainOutput._cost_part,
-    "result": BrainOutput._result,
-    "assistant": BrainOutput._assistant,
-    "system": BrainOutput._nothing,
-    "user": BrainOutput._nothing,
+    "step": BrainOutput._step,  # noqa: SLF001
+    "text": BrainOutput._text,  # noqa: SLF001
+    "cost": BrainOutput._cost_part,  # noqa: SLF001
+    "result": BrainOutput._result,  # noqa: SLF001
+    "assistant": BrainOutput._assistant,  # noqa: SLF001
+    "system": BrainOutput._nothing,  # noqa: SLF001
+    "user": BrainOutput._nothing,  # noqa: SLF001
 }
 
 

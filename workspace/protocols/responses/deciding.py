@@ -34,11 +34,9 @@ _CODES: dict[Reason, str] = {
 
 def asked_by(previous: Response, outputs: Sequence[Output]) -> list[tuple[Ask, Output]]:
     """Those of the outputs that answer a question of the response they follow."""
-    found = []
-    for output in outputs:
-        if (ask := _ask(previous, output.call_id)) is not None:
-            found.append((ask, output))
-    return found
+    return [
+        (ask, output) for output in outputs if (ask := _ask(previous, output.call_id)) is not None
+    ]
 
 
 def _ask(previous: Response, call_id: str) -> Ask | None:
@@ -61,9 +59,7 @@ def decide(ask: Ask, output: Output, key: ApiKey, door: Door) -> Response:
     assert key.person is not None  # noqa: S101 -- _check_may_answer has seen to it
     option, text = _answer(ask, output.text)
     with answered_through(door):
-        result = answering.answer(
-            ask_id=ask.pk, by=key.person, option=option, text=text, via=VIA
-        )
+        result = answering.answer(ask_id=ask.pk, by=key.person, option=option, text=text, via=VIA)
     if isinstance(result, Refused):
         raise _problem(result)
     child = Response.objects.filter(answers=ask).select_related("session", "agent").first()

@@ -43,7 +43,9 @@ def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
         return keys.require(request, *scopes)
     except KeyRefused as refused:
         code = "invalid_api_key" if refused.status == 401 else "not_permitted"
-        raise Problem(refused.status, refused.detail, code=code, headers=refused.headers) from refused
+        raise Problem(
+            refused.status, refused.detail, code=code, headers=refused.headers
+        ) from refused
 
 
 def create(request: HttpRequest, raw: bytes) -> Made:

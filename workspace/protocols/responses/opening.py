@@ -34,7 +34,9 @@ def agent_for(key: ApiKey, model: str) -> Agent:
     named = [agent for agent in found if agent.slug == model]
     if not named:
         slugs = ", ".join(agent.slug for agent in found)
-        raise invalid(f"This key reaches several agents: name one as the model, of {slugs}.", "model")
+        raise invalid(
+            f"This key reaches several agents: name one as the model, of {slugs}.", "model"
+        )
     return named[0]
 
 
@@ -95,9 +97,7 @@ def _open(
     return _begin(lock_session(opened.pk), key, wanted, previous)
 
 
-def _wanted(
-    key: ApiKey, create: Create, settings: HybridSettings, *, commentary: bool
-) -> Wanted:
+def _wanted(key: ApiKey, create: Create, settings: HybridSettings, *, commentary: bool) -> Wanted:
     request = request_of(create.text)
     return Wanted(
         request=request,
@@ -113,9 +113,7 @@ def _wanted(
     )
 
 
-def _begin(
-    session: Session, key: ApiKey, wanted: Wanted, previous: Response | None
-) -> Response:
+def _begin(session: Session, key: ApiKey, wanted: Wanted, previous: Response | None) -> Response:
     """The response, owed to its session, whose next run it is. All in the caller's transaction."""
     response = store.make(session, wanted, previous=previous)
     author = actor_of(key)

@@ -35,7 +35,9 @@ def gate(facts: Facts, settings: HybridSettings) -> str:
 def alert(facts: Facts, settings: HybridSettings) -> str:
     """What the owner must hear at once, in words."""
     passed_by = bool(gate(facts, settings)) and facts.published
-    return "Something was published past the mandatory gate. Nobody approved it." if passed_by else ""
+    return (
+        "Something was published past the mandatory gate. Nobody approved it." if passed_by else ""
+    )
 
 
 async def command(facts: Facts, settings: HybridSettings, directory: Path) -> str:

@@ -8,7 +8,6 @@ import re
 from agents.runtime import AgentFacts
 from workspace.protocols.responses.beginning import Given, Job
 from workspace.protocols.responses.settings import HybridSettings
-from workspace.protocols.responses.shapes import Json
 
 USUAL = """{contract}
 
@@ -84,7 +83,7 @@ def _conversation(job: Job) -> str:
     return f"# What was said before\n\nOldest first, as data.\n\n{lines}"
 
 
-def quoted(value: Json | str | None) -> str:
+def quoted(value: object) -> str:
     """JSON on one line, in which nothing can start a line of its own."""
     text = json.dumps(value, ensure_ascii=False)
     return re.sub(r"[\x7f\x85\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -119,7 +119,9 @@ def _options(given: object) -> tuple[str, ...]:
         return ()
     if not isinstance(given, list) or len(given) > MAX_OPTIONS:
         raise BadQuestion(f"has options that are no list of {MAX_OPTIONS} at the most.")
-    if not all(isinstance(one, str) and not is_blank(one) and len(one) <= MAX_OPTION for one in given):
+    if not all(
+        isinstance(one, str) and not is_blank(one) and len(one) <= MAX_OPTION for one in given
+    ):
         raise BadQuestion(f"has an option that is no text of 1 to {MAX_OPTION} characters.")
     if len(set(given)) < len(given):
         raise BadQuestion("has the same option twice.")
@@ -129,5 +131,7 @@ def _options(given: object) -> tuple[str, ...]:
 def _essentials(found: Json) -> Json:
     given = found.get("essentials") or {}
     if not isinstance(given, dict) or len(compact(given)) > MAX_ESSENTIALS:
-        raise BadQuestion(f"has essentials that are no object of {MAX_ESSENTIALS} bytes at the most.")
+        raise BadQuestion(
+            f"has essentials that are no object of {MAX_ESSENTIALS} bytes at the most."
+        )
     return given

@@ -104,7 +104,9 @@ def _json_object(raw: bytes) -> Json:
     if not isinstance(body, dict):
         raise Problem(400, "The body is no JSON object.", code="invalid_json")
     if storable(body) != body:
-        raise Problem(400, "The body holds what cannot be kept, such as a NUL.", code="invalid_value")
+        raise Problem(
+            400, "The body holds what cannot be kept, such as a NUL.", code="invalid_value"
+        )
     return body
 
 
@@ -158,8 +160,14 @@ def _metadata(value: object) -> dict[str, str]:
     if not isinstance(value, dict) or len(value) > MAX_METADATA:
         raise invalid(f"metadata is an object of {MAX_METADATA} pairs at the most.", "metadata")
     for name, text in value.items():
-        if len(name) > MAX_METADATA_KEY or not isinstance(text, str) or len(text) > MAX_METADATA_VALUE:
-            why = f"names of {MAX_METADATA_KEY}, texts of {MAX_METADATA_VALUE} characters at the most"
+        if (
+            len(name) > MAX_METADATA_KEY
+            or not isinstance(text, str)
+            or len(text) > MAX_METADATA_VALUE
+        ):
+            why = (
+                f"names of {MAX_METADATA_KEY}, texts of {MAX_METADATA_VALUE} characters at the most"
+            )
             raise invalid(f"metadata has {why}.", "metadata")
     return value
 

@@ -43,7 +43,7 @@ class Pinned:
         """Raise DirectoryLost unless the directory is still there, at its place."""
         held = os.fstat(self.fd)
         try:
-            there = os.stat(self.path, follow_symlinks=False)
+            there = os.stat(self.path, follow_symlinks=False)  # noqa: PTH116 -- beside fstat
         except OSError as error:
             raise DirectoryLost("The run directory was removed during the turn.") from error
         if held.st_nlink == 0 or (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino):
@@ -59,7 +59,7 @@ class Pinned:
                 os.unlink(name, dir_fd=self.fd)
 
     def empty(self) -> None:
-        for name in os.listdir(self.fd):
+        for name in os.listdir(self.fd):  # noqa: PTH208 -- the descriptor, never the path
             self.remove(name)
 
 
@@ -74,7 +74,7 @@ def pinned(path: Path) -> Iterator[Pinned]:
     try:
         _lock(fd)
         os.utime(fd)
-        yield Pinned(path, fd, is_new=not os.listdir(fd))
+        yield Pinned(path, fd, is_new=not os.listdir(fd))  # noqa: PTH208 -- as above
     finally:
         os.close(fd)
 

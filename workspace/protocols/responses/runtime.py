@@ -31,11 +31,13 @@ from workspace.protocols.responses.prompt import prompt, quoted
 from workspace.protocols.responses.question_file import BadQuestion, Question
 from workspace.protocols.responses.run_directory import DirectoryInUse, Pinned
 from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.shapes import compact
 from workspace.state import state_dir
 
 Reader = Callable[..., Awaitable[Any]]
-#: Characters of one value of the request that a card shows.
-SHOWN = 2_000
+#: What a card shows of a request: bytes as JSON, of a larger one so many values. A character of JSON
+#: may take six bytes.
+SHOWN_BYTES, SHOWN_VALUES, ESCAPED = 48 * 1024, 40, 6
 STDERR_SHOWN = 500
 
 
@@ -170,7 +172,9 @@ class _Work:
         """What the turn came to, once nothing of the brain is left running."""
         if self._costs_too_much():
             most = self._settings.max_usd_per_run
-            words = f"This turn cost {self._output.cost:g} USD, and {most:g} is the most one may cost."
+            words = (
+                f"This turn cost {self._output.cost:g} USD, and {most:g} is the most one may cost."
+            )
             yield self._failed(words, for_good=True)
             return
         if words := self._broken_off():
@@ -241,7 +245,7 @@ class _Work:
         )
 
     def _draft(self, question: Question) -> AskDraft:
-        request = {} if self._settings.confidential else self._job.request or {}
+        request = None if self._settings.confidential else self._job.request
         return AskDraft(
             request_key=request_id(question.wish),
             prompt=question.text,
@@ -249,7 +253,7 @@ class _Work:
                 OptionDraft(f"option-{place}", label)
                 for place, label in enumerate(question.options, start=1)
             ),
-            context={name[:100]: _shown(value) for name, value in list(request.items())[:40]},
+            context={"request": _shown(request)} if request else {},
         )
 
     def _failed(self, words: str, *, for_good: bool = False) -> Ended:
@@ -261,7 +265,12 @@ class _Work:
         return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=give_up)
 
 
-def _shown(value: object) -> object:
-    """A value of the request as a card shows it: itself, or its beginning."""
-    text = value if isinstance(value, str) else quoted(value)  # type: ignore[arg-type]
-    return value if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+def _shown(request: dict[str, Any]) -> dict[str, Any]:
+    """The request as a card shows it: itself, or as much of each of its first values as there is
+    room for.
+    """
+    if len(compact(request)) <= SHOWN_BYTES:
+        return request
+    room = SHOWN_BYTES // SHOWN_VALUES // ESCAPED
+    values = list(request.items())[:SHOWN_VALUES]
+    return {name[: room // 2]: f"{quoted(value)[: room // 2 - 2]} …" for name, value in values}

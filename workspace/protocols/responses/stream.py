@@ -127,9 +127,7 @@ class Stream:
         begun, done = item("", "in_progress"), item(arguments, "completed")
         self._emit("response.output_item.added", output_index=place, item=begun)
         self._emit("response.function_call_arguments.delta", **at, delta=arguments)
-        self._emit(
-            "response.function_call_arguments.done", **at, name=name, arguments=arguments
-        )
+        self._emit("response.function_call_arguments.done", **at, name=name, arguments=arguments)
         self._emit(_DONE, output_index=place, item=done)
 
     # How it is done.

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig
@@ -24,7 +25,7 @@ from workspace.protocols.responses.shapes import Json, compact
 
 log = logging.getLogger(__name__)
 
-View = Callable[..., Awaitable[HttpResponseBase]]
+View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 _NO_BUFFERING = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -61,8 +62,7 @@ async def _answer(
     except LOST:
         log.exception("A response could not be served.")
         again = {"Retry-After": "1"}
-        problem = Problem(503, "The database is away. Try again.", headers=again)
-        return problem.as_response()
+        return Problem(503, "The database is away. Try again.", headers=again).as_response()
 
 
 @_open("POST")

@@ -1,10 +1,10 @@
 """The ways in which agents over the Responses protocol say that a person is needed, and are answered.
 
-    seed       function_call named request_info; the question is in arguments.request_event
-    native     the same name; arguments are {request_id, request}
-    adapter    function_call named __hosted_agent_adapter_hitl__; arguments are the interrupt's value
-    approval   mcp_approval_request; its name and arguments are the action
-    devui      an event response.request_info.requested beside the items
+seed       function_call named request_info; the question is in arguments.request_event
+native     the same name; arguments are {request_id, request}
+adapter    function_call named __hosted_agent_adapter_hitl__; arguments are the interrupt's value
+approval   mcp_approval_request; its name and arguments are the action
+devui      an event response.request_info.requested beside the items
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Choice(BaseModel):
 class Question(BaseModel):
     """A question of a remote agent, as it is remembered until it is answered.
 
-    ``response`` is the response that asked, ``place`` its place among its questions. A question that is not ``readable`` is shown and can
-    only be closed. ``params`` are those of an approval.
+    ``response`` is the response that asked, ``place`` its place among its questions. A question that
+    is not ``readable`` is shown and can only be closed. ``params`` are those of an approval.
     """
 
     dialect: Dialect
@@ -74,10 +74,9 @@ class Question(BaseModel):
         )
         if not self.readable:
             options = (OptionDraft(CLOSE, "Close it", "Nothing is sent to the agent."),)
-        context = {str(name)[:100]: _short(value) for name, value in self.request.items()}
-        return AskDraft(
-            request_key=self.key, prompt=self.text, options=options, context=context
-        )
+        shown = {str(name)[:100]: _short(value) for name, value in list(self.request.items())[:20]}
+        context = {"request": shown} if shown else {}
+        return AskDraft(request_key=self.key, prompt=self.text, options=options, context=context)
 
     def _approval(self) -> AskDraft:
         return AskDraft(
@@ -92,7 +91,7 @@ class Question(BaseModel):
             action=ActionDraft(self.operation, self.params),
         )
 
-    def chosen(self, option: str, text: str) -> Any:  # noqa: ANN401 -- what the remote offered
+    def chosen(self, option: str, text: str) -> Any:
         """What a verdict says: the value of the option of that key, or the words."""
         place = option.removeprefix("option-")
         if option and place.isdigit() and 0 < int(place) <= len(self.choices):
@@ -121,7 +120,7 @@ class Question(BaseModel):
         }
 
 
-def of_item(item: Json) -> Question | None:
+def of_item(item: Json) -> Question | None:  # noqa: PLR0911 -- one line for each dialect
     """The question that an output item is; None for any other item."""
     kind = item.get("type")
     if kind == APPROVAL_ITEM:
@@ -151,7 +150,9 @@ def of_event(event: Json) -> Question | None:
         return None
     schema = event.get("response_schema")
     options = schema.get("enum") if isinstance(schema, dict) else None
-    return _asking("devui", str(event.get("request_id") or ""), event.get("request_data"), options=options)
+    return _asking(
+        "devui", str(event.get("request_id") or ""), event.get("request_data"), options=options
+    )
 
 
 def _of_approval(item: Json) -> Question:
@@ -172,10 +173,10 @@ def _of_approval(item: Json) -> Question:
 def _asking(
     dialect: Dialect,
     call_id: str,
-    data: Any,  # noqa: ANN401 -- anything may be asked
+    data: Any,
     *,
-    options: Any = None,  # noqa: ANN401
-    typed: Any = "",  # noqa: ANN401
+    options: Any = None,
+    typed: Any = "",
     context: Json | None = None,
 ) -> Question:
     text = _text(data)
@@ -201,7 +202,7 @@ def _unreadable(dialect: Dialect, call_id: str) -> Question:
     return Question(dialect=dialect, call_id=call_id, text=UNREADABLE, readable=False)
 
 
-def _value(arguments: object) -> Any:  # noqa: ANN401
+def _value(arguments: object) -> Any:
     """Arguments are JSON as a text; some servers send the object itself. None when unreadable."""
     if not isinstance(arguments, str):
         return arguments
@@ -229,7 +230,9 @@ def _choices(options: object) -> list[Choice]:
         return []
     choices = [_choice(option) for option in options]
     labels = [choice.label for choice in choices if choice]
-    plain = all(not is_blank(label) and is_storable(label) and len(label) <= MAX_LABEL for label in labels)
+    plain = all(
+        not is_blank(label) and is_storable(label) and len(label) <= MAX_LABEL for label in labels
+    )
     if not plain or len(labels) < len(options) or len(set(labels)) < len(labels):
         return []
     return [choice for choice in choices if choice]
@@ -239,7 +242,9 @@ def _choice(option: object) -> Choice | None:
     if isinstance(option, str):
         return Choice(label=option, value=option)
     if isinstance(option, dict):
-        label = next((option[n] for n in ("label", "title", "name", "id", "value") if n in option), None)
+        label = next(
+            (option[n] for n in ("label", "title", "name", "id", "value") if n in option), None
+        )
         value = next((option[n] for n in ("value", "id", "label") if n in option), label)
         return Choice(label=label, value=value) if isinstance(label, str) else None
     if isinstance(option, int | float):
@@ -247,6 +252,6 @@ def _choice(option: object) -> Choice | None:
     return None
 
 
-def _short(value: Any) -> Any:  # noqa: ANN401 -- JSON
+def _short(value: Any) -> Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return value if len(text) <= MAX_CONTEXT else f"{text[:MAX_CONTEXT]} …"

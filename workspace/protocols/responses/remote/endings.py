@@ -95,9 +95,7 @@ class Endings:
         if away.retry_after is None or self.drafts:
             return self.broke(str(away))
         wait = max(timedelta(seconds=away.retry_after), NO_ROOM)
-        return self._end(
-            Outcome.RATE_LIMITED, error=str(away), retry_at=datetime.now(UTC) + wait
-        )
+        return self._end(Outcome.RATE_LIMITED, error=str(away), retry_at=datetime.now(UTC) + wait)
 
     def broke(self, words: str, *, for_good: bool = False) -> Ended:
         """A turn that is tried again with all it was given, until it has failed too often.

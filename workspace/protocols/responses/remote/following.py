@@ -28,7 +28,11 @@ async def follow(
     A server that is away is given its time; one that streams nothing any more is looked at.
     """
     loop = asyncio.get_running_loop()
-    streams, pause, give_up = not settings.poll, FIRST_PAUSE, loop.time() + settings.patience_seconds
+    streams, pause, give_up = (
+        not settings.poll,
+        FIRST_PAUSE,
+        loop.time() + settings.patience_seconds,
+    )
     while not reply.is_over:
         seen = reply.last
         try:

@@ -106,7 +106,11 @@ class Reply:
 
     def _message(self, name: str, item: Json) -> Iterator[Told]:
         content = item.get("content")
-        parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        parts = (
+            [part for part in content if isinstance(part, dict)]
+            if isinstance(content, list)
+            else []
+        )
         texts = (part.get("text") for part in parts)
         whole = "".join(text for text in texts if isinstance(text, str))
         said = self._said.get(name, "")
@@ -136,6 +140,6 @@ def _step(name: str, item: Json) -> Step:
     return Step(name, title, detail=_detail(item.get("arguments")))
 
 
-def _detail(arguments: Any) -> str:  # noqa: ANN401 -- whatever came
+def _detail(arguments: Any) -> str:
     text = arguments if isinstance(arguments, str) else compact(arguments)
     return text[:MAX_DETAIL]

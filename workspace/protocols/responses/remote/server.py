@@ -84,10 +84,12 @@ class Server:
         """
         headers = {"Idempotency-Key": key}
         try:
-            async with self._call("POST", "/responses", json=body, headers=headers) as reply:
-                async with aclosing(self._told(reply)) as events:
-                    async for event in events:
-                        yield event
+            async with (
+                self._call("POST", "/responses", json=body, headers=headers) as reply,
+                aclosing(self._told(reply)) as events,
+            ):
+                async for event in events:
+                    yield event
         except Away as away:
             raise Unsure(str(away)) if away.may_have_taken else away from None
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
@@ -112,10 +114,12 @@ class Server:
 
     async def _get(self, path: str, query: dict[str, str]) -> AsyncGenerator[Json, None]:
         try:
-            async with self._call("GET", path, params=query) as reply:
-                async with aclosing(self._told(reply)) as events:
-                    async for event in events:
-                        yield event
+            async with (
+                self._call("GET", path, params=query) as reply,
+                aclosing(self._told(reply)) as events,
+            ):
+                async for event in events:
+                    yield event
         except httpx.TransportError as error:
             raise Away(f"{self.settings.base_url} could not be reached.") from error
 

@@ -41,9 +41,7 @@ class _Over(Exception):
 class Talk:
     """A turn. ``events`` may be closed at any point: what is under way is followed next time."""
 
-    def __init__(
-        self, turn: Turn, settings: RemoteSettings, known: Known, server: Server
-    ) -> None:
+    def __init__(self, turn: Turn, settings: RemoteSettings, known: Known, server: Server) -> None:
         self._turn, self._settings, self._known, self._server = turn, settings, known, server
         self.memory = remembered(turn.session_data, turn.left_behind)
         self.endings = Endings(turn, settings, known, self.memory)
@@ -113,9 +111,7 @@ class Talk:
         unsent, choice = self.memory.unsent, str(choices[-1].data.get("option", ""))
         batch = tuple(digest(one) for one in choices)
         if choice == owner_asks.AGAIN and unsent is not None:
-            return Send(
-                body=unsent.body, batch=batch, calls=tuple(unsent.calls), said=unsent.said
-            )
+            return Send(body=unsent.body, batch=batch, calls=tuple(unsent.calls), said=unsent.said)
         if choice == owner_asks.FRESH:
             return sending.afresh(self._settings, self.memory, batch)
         self.memory.taken(unsent.calls if unsent else [])
@@ -208,7 +204,7 @@ class Talk:
 
 def _used(reply: Reply) -> dict[str, Any]:
     """Tokens, and what the agent's shell says that it cost."""
-    used = {name: n for name, n in reply.usage.items() if isinstance(n, int)}
+    used: dict[str, Any] = {name: n for name, n in reply.usage.items() if isinstance(n, int)}
     cost = reply.envelope.get("cost_usd")
     if isinstance(cost, int | float) and not isinstance(cost, bool):
         used["cost_usd"] = cost

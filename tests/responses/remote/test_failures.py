@@ -1,9 +1,8 @@
-"""Driving somebody else's server: what it asks, what it is sent, and what it may do wrong."""
+"""What a remote agent does wrong: the run fails or waits, in words, and no verdict is lost."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -11,317 +10,35 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import messaging, steering
+from agents import steering
 from agents.lifecycle import Outcome, RunStatus, SessionState, Status
-from agents.models import Agent, Event, InboxItem, Run, Session
-from asks import withdrawing
-from asks.answering import Answered, answer
+from agents.models import Agent, InboxItem, Run, Session
 from asks.lifecycle import AskStatus
-from asks.models import Ask, Verdict
-from tests.factories import echo_of, home_of
+from asks.models import Ask
+from tests.factories import home_of
 from tests.responses.remotes import (
     Exchange,
     Remote,
-    call,
     drive,
     question,
     refuses,
     remote_agent,
     response,
     said,
-    serving,
     start,
-    step,
     streamed,
     tells,
 )
 
 pytestmark = pytest.mark.django_db
 
-PAUSED = response(step(), question())
-DONE = response(said("Closed October."), name="resp_2")
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    with serving(Remote(tells(PAUSED))) as found:
-        yield found
-
-
-@pytest.fixture
-def agent(owner: User, remote: Remote) -> Agent:
-    return remote_agent(owner, remote.url)
-
-
-def ask_of(session: Session) -> Ask:
-    return Ask.objects.get(session=session, status=AskStatus.OPEN)
-
-
-def decide(session: Session, by: User, label: str = "", text: str = "") -> list[Any]:
-    """Answer the one open ask and carry what follows."""
-    ask = ask_of(session)
-    option = ask.options.get(label=label).key if label else ""
-    echo = echo_of(ask) if hasattr(ask, "gate") else None
-    done = answer(ask_id=ask.pk, by=by, option=option, text=text, echo=echo)
-    assert isinstance(done, Answered), done
-    return drive()
-
-
-def told(session: Session, *kinds: str) -> list[str]:
-    events = Event.objects.filter(session=session, kind__in=kinds).order_by("seq")
-    return list(events.values_list("text", flat=True))
-
-
-@pytest.mark.case("responses-C14", "responses-C18")
-def test_a_question_becomes_an_ask_and_the_run_waits(agent: Agent, owner: User, remote: Remote) -> None:
-    session = start(agent, owner)
-
-    ask = ask_of(session)
-    assert ask.request_key == "ledger.aaaaaaaaaaaa"
-    assert [option.label for option in ask.options.all()] == ["EU", "US"]
-    assert session.status == Status.WAITING_HUMAN
-    assert told(session, "step") == ["load"]
-    assert remote.posts[0].body == {"input": "Close October.", "stream": True}
-
-
-@pytest.mark.case("responses-C14")
-def test_a_question_named_like_its_call_is_no_step(agent: Agent, owner: User, remote: Remote) -> None:
-    remote.then(tells(response(step(), question(call_id="request_info"))))
-
-    session = start(agent, owner)
-
-    assert ask_of(session).request_key == "request_info"
-    assert told(session, "step") == ["load"]
-
-
-@pytest.mark.case("responses-C22")
-def test_the_answer_goes_back_exactly_as_it_was_offered(
-    agent: Agent, owner: User, remote: Remote
-) -> None:
-    session = start(agent, owner)
-    remote.then(tells(DONE))
-
-    decide(session, owner, "US")
-
-    assert remote.posts[-1].body == {
-        "previous_response_id": "resp_1",
-        "input": [
-            {
-                "type": "function_call_output",
-                "call_id": "ledger.aaaaaaaaaaaa",
-                "output": "US",
-            }
-        ],
-        "stream": True,
-    }
-    assert told(session, "summary") == ["Closed October."]
-    assert Session.objects.get(pk=session.pk).status == Status.MANUAL
-
-
-@pytest.mark.case("responses-C22")
-def test_typed_words_go_back_verbatim(agent: Agent, owner: User, remote: Remote) -> None:
-    remote.then(tells(response(question(options=None))))
-    session = start(agent, owner)
-    remote.then(tells(DONE))
-
-    decide(session, owner, text="the Swiss one — “quoted”")
-
-    assert remote.posts[-1].body["input"][0]["output"] == "the Swiss one — “quoted”"
-
-
-@pytest.mark.case("responses-C15")
-def test_seen_live_on_a_replay_and_by_polling_it_is_one_ask(
-    agent: Agent, owner: User, remote: Remote
-) -> None:
-    events = streamed(PAUSED)
-    remote.then(
-        lambda exchange: exchange.stream(*events[:3]),  # it breaks after the question
-        lambda exchange: exchange.stream(*events[1:3]),  # a replay that repeats, and breaks again
-        refuses(404, message="no streams here"),
-        tells(PAUSED),
-    )
-
-    session = start(agent, owner)
-
-    assert Ask.objects.filter(session=session).count() == 1
-    assert len(remote.posts) == 1
-    assert "starting_after=2" in remote.requests[1].path
-    assert told(session, "step") == ["load"]
-
-
-def test_words_are_told_once_over_a_break(agent: Agent, owner: User, remote: Remote) -> None:
-    whole = response(said("Closed October."))
-    begun = streamed(whole)[0]
-    pieces = [
-        {"type": "response.output_text.delta", "item_id": "msg_1", "delta": text, "sequence_number": n}
-        for n, text in enumerate(("Closed ", "October"), start=1)
-    ]
-    remote.then(lambda exchange: exchange.stream(begun, *pieces), refuses(400), tells(whole))
-
-    session = start(agent, owner)
-
-    assert "".join(told(session, "output")) == "Closed October."
-
-
-@pytest.mark.parametrize("poll", [True, False])
-def test_a_background_response_is_waited_for(owner: User, remote: Remote, poll: bool) -> None:
-    queued = response(status="queued")
-    remote.then(
-        lambda exchange: exchange.json(queued),
-        *([lambda exchange: exchange.json(response(status="in_progress"))] if poll else []),
-        tells(PAUSED),
-    )
-    agent = remote_agent(owner, remote.url, background=True, poll=poll)
-
-    session = start(agent, owner)
-
-    assert ask_of(session)
-    assert remote.posts[0].body["background"] is True
-    assert remote.posts[0].body["stream"] is not poll
-
-
-def test_settings_say_what_requests_carry(
-    owner: User, remote: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REMOTE_KEY", "secret")
-    agent = remote_agent(
-        owner,
-        remote.url,
-        key_variable="REMOTE_KEY",
-        model="shell-1",
-        metadata={"skill": "ledger"},
-        input="Close it.",
-    )
-    session = start(agent, owner)
-    remote.then(tells(DONE))
-    decide(session, owner, "EU")
-
-    first, second = remote.posts
-    assert first.headers["Authorization"] == "Bearer secret"
-    assert first.body == {
-        "input": "Close it.",
-        "stream": True,
-        "model": "shell-1",
-        "metadata": {"skill": "ledger"},
-    }
-    assert "metadata" not in second.body
-
-
-def test_the_owners_words_follow_the_last_response(agent: Agent, owner: User, remote: Remote) -> None:
-    remote.then(tells(DONE))
-    session = start(agent, owner)
-
-    messaging.post_message(session_id=session.pk, by=owner, text="And November?")
-    drive()
-
-    assert remote.posts[-1].body == {
-        "input": "And November?",
-        "previous_response_id": "resp_2",
-        "stream": True,
-    }
-
-
-def test_words_beside_an_open_question_leave_it_open(agent: Agent, owner: User, remote: Remote) -> None:
-    session = start(agent, owner)
-    remote.then(tells(response(said("Hello."), name="resp_2")), tells(DONE))
-
-    messaging.post_message(session_id=session.pk, by=owner, text="Hello?")
-    drive()
-    assert ask_of(session)
-    decide(session, owner, "EU")
-
-    assert remote.posts[-1].body["previous_response_id"] == "resp_1"
-
-
-@pytest.mark.case("responses-C35")
-def test_a_withdrawn_question_posts_nothing(agent: Agent, owner: User, remote: Remote) -> None:
-    session = start(agent, owner)
-    before = len(remote.requests)
-
-    withdrawing.withdraw(ask_id=ask_of(session).pk, by=owner)
-    ended = drive()
-
-    assert [one.outcome for one in ended] == [Outcome.NO_WORK]
-    assert len(remote.requests) == before
-
-
-@pytest.mark.case("responses-C35")
-def test_an_expired_question_posts_nothing(agent: Agent, owner: User, remote: Remote) -> None:
-    from asks import expiry
-
-    session = start(agent, owner)
-    before = len(remote.requests)
-    Ask.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-
-    expiry.expire_due()
-    drive()
-
-    assert not Verdict.objects.exists()
-    assert len(remote.requests) == before
-    assert not Ask.objects.filter(session=session, status=AskStatus.OPEN).exists()
-
-
-def test_several_questions_are_answered_in_one_post(agent: Agent, owner: User, remote: Remote) -> None:
-    second = question(call_id="b.bbbbbbbbbbbb") | {"id": "fc_2"}
-    remote.then(tells(response(question(), second)))
-    session = start(agent, owner)
-    remote.then(tells(DONE))
-
-    for ask in Ask.objects.filter(session=session).order_by("pk"):
-        assert len(remote.posts) == 1
-        answer(ask_id=ask.pk, by=owner, option="option-1")
-        drive()
-
-    calls = [item["call_id"] for item in remote.posts[-1].body["input"]]
-    assert calls == ["ledger.aaaaaaaaaaaa", "b.bbbbbbbbbbbb"]
-    assert len(remote.posts) == 2
-
-
-def test_an_approval_item_is_answered_as_one(agent: Agent, owner: User, remote: Remote) -> None:
-    item = {
-        "type": "mcp_approval_request",
-        "id": "mcpr_1",
-        "server_label": "bank",
-        "name": "refund",
-        "arguments": '{"amount": 100}',
-    }
-    remote.then(tells(response(item)))
-    session = start(agent, owner)
-    remote.then(tells(DONE))
-
-    decide(session, owner, "Deny")
-
-    assert remote.posts[-1].body["input"] == [
-        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False}
-    ]
-
-
-def test_a_question_that_cannot_be_read_is_shown_and_sends_nothing(
-    agent: Agent, owner: User, remote: Remote
-) -> None:
-    remote.then(tells(response(call("request_info", "r1", "{not json"))))
-    session = start(agent, owner)
-    before = len(remote.posts)
-
-    decide(session, owner, "Close it")
-
-    assert len(remote.posts) == before
-
-
-def test_what_the_agent_used_is_kept(agent: Agent, owner: User, remote: Remote) -> None:
-    usage = {"input_tokens": 9, "output_tokens": 1, "total_tokens": 10}
-    remote.then(tells(response(said("Done."), usage=usage, envelope={"cost_usd": 0.4})))
-
-    start(agent, owner)
-
-    assert Run.objects.get().usage == usage | {"cost_usd": 0.4}
-
-
-# What servers do wrong.
+from tests.responses.remote.acts import DONE, PAUSED, ask_of, decide, told
 
 
 def failing(*statuses: str) -> list[Any]:
-    return [tells(response(status=status, error={"message": "out of paper"})) for status in statuses]
+    return [
+        tells(response(status=status, error={"message": "out of paper"})) for status in statuses
+    ]
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "incomplete"])
@@ -361,7 +78,9 @@ def html(exchange: Exchange) -> None:
 
 
 def half_an_event(exchange: Exchange) -> None:
-    exchange.stream(streamed(PAUSED)[0], b'event: response.output_item.done\ndata: {"item": {"type"')
+    exchange.stream(
+        streamed(PAUSED)[0], b'event: response.output_item.done\ndata: {"item": {"type"'
+    )
 
 
 def a_stream_of_nonsense(exchange: Exchange) -> None:
@@ -499,7 +218,9 @@ def test_an_answer_that_is_turned_down_is_the_owners_again(
     assert "That was not offered." in ask_of(session).prompt
 
 
-def test_an_answer_that_somebody_else_gave_is_said(agent: Agent, owner: User, remote: Remote) -> None:
+def test_an_answer_that_somebody_else_gave_is_said(
+    agent: Agent, owner: User, remote: Remote
+) -> None:
     session = start(agent, owner)
     remote.then(refuses(409, "already_answered", "Already answered."))
 
@@ -603,7 +324,10 @@ def test_a_silent_stream_is_called_again(owner: User, remote: Remote) -> None:
 def test_an_unknown_event_or_item_is_a_line_of_what_happened(
     agent: Agent, owner: User, remote: Remote
 ) -> None:
-    odd = [{"type": "response.mystery", "sequence_number": 1}, {"type": "marker", "sequence_number": 2}]
+    odd = [
+        {"type": "response.mystery", "sequence_number": 1},
+        {"type": "marker", "sequence_number": 2},
+    ]
     whole = response({"type": "executor_action", "id": "x1"}, said("Done."))
     remote.then(lambda exchange: exchange.stream(streamed(whole)[0], *odd), tells(whole))
 
@@ -612,7 +336,9 @@ def test_an_unknown_event_or_item_is_a_line_of_what_happened(
     assert told(session, "step") == ["executor_action"]
 
 
-def test_an_error_event_in_the_middle_fails_the_run(agent: Agent, owner: User, remote: Remote) -> None:
+def test_an_error_event_in_the_middle_fails_the_run(
+    agent: Agent, owner: User, remote: Remote
+) -> None:
     error = {"type": "error", "code": "x", "message": "The model is gone.", "sequence_number": 1}
     remote.then(lambda exchange: exchange.stream(streamed(PAUSED)[0], error))
 
