@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from agents.lifecycle import Status
 from asks.lifecycle import AskStatus
 from asks.models import Refusal, Verdict
+from tests.responses.answers import ECHO, nothing_was_dispatched, refused
 from tests.responses.world import (
     REQUEST,
     Caller,
@@ -29,8 +30,6 @@ from tests.responses.world import (
 from workspace.models import Response
 
 pytestmark = pytest.mark.django_db
-
-from tests.responses.answers import ECHO, nothing_was_dispatched, refused
 
 
 @pytest.mark.case("responses-S23", "responses-S28", "responses-S29", "C110")

@@ -15,6 +15,7 @@ from asks import answering, withdrawing
 from asks.answering import Answered
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Refusal, Verdict
+from tests.responses.answers import refused
 from tests.responses.world import (
     REQUEST,
     Caller,
@@ -37,8 +38,6 @@ from workspace.protocols.responses import door
 
 pytestmark = pytest.mark.django_db
 
-from tests.responses.answers import refused
-
 
 @pytest.mark.case("responses-C34", "C45")
 def test_the_verdict_its_child_and_its_run_are_one_transaction(
@@ -47,7 +46,7 @@ def test_the_verdict_its_child_and_its_run_are_one_transaction(
     """Whatever breaks last, in the queue, leaves neither verdict nor child."""
     from django.db import transaction
 
-    from agents import queueing
+    from agents import tasks
 
     paused = caller.ask()
     broken = RuntimeError("the queue is full")
@@ -56,7 +55,7 @@ def test_the_verdict_its_child_and_its_run_are_one_transaction(
         raise broken
 
     with monkeypatch.context() as patched:
-        patched.setattr(queueing.tasks, "enqueue", fail)
+        patched.setattr(tasks, "enqueue", fail)
         with pytest.raises(RuntimeError, match="queue is full"), transaction.atomic():
             caller.answer(paused, "EU")
 

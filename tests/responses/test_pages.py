@@ -36,13 +36,14 @@ def test_the_card_shows_the_request_the_question_and_the_options(
     assert "Which ledger: EU or US?" in shown
     assert "What the run was asked to do" in shown
     facts = page.one("article").one("dl", **{"class": "facts"})
-    assert [term.words for term in facts.all("dt")] == [
-        "mode",
-        "target_date",
-        "dry_run",
-        "scenario",
-    ]
-    assert [value.words for value in facts.all("dd")] == ["run", "2026-10-16", "false", "ask"]
+    names, values = facts.all("dt"), facts.all("dd")
+    told = {name.words: value.words for name, value in zip(names, values, strict=True)}
+    assert told == {
+        "mode": "run",
+        "target_date": "2026-10-16",
+        "dry_run": "false",
+        "scenario": "ask",
+    }
     labels = [button.words for button in page.one("article").all("button")]
     assert "EU" in " ".join(labels)
     assert "US" in " ".join(labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -42,7 +43,7 @@ from workspace.models import Response
 pytestmark = pytest.mark.django_db
 
 
-def with_brain(owner: User, folder: Path, script: str, **settings: object) -> Caller:
+def with_brain(owner: User, folder: Path, script: str, **settings: Any) -> Caller:
     agent = hybrid_agent(owner, command=brain(folder, script), **settings)
     return Caller(key_for(agent, owner))
 

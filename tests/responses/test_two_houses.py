@@ -98,7 +98,7 @@ def console(
 
 def in_the_house(console: Console, statement: str) -> list[Any]:
     with psycopg.connect(console.house.database_url) as connection:
-        return connection.execute(statement).fetchall()  # type: ignore[arg-type]
+        return connection.execute(statement).fetchall()
 
 
 def under_way(console: Console, before: int) -> bool:

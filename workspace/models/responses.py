@@ -126,9 +126,13 @@ class ResponseEvent(models.Model):
     class Meta:
         ordering = ("response", "seq")
         constraints = [
-            models.UniqueConstraint(fields=["response", "seq"], name="response_events_are_numbered"),
+            models.UniqueConstraint(
+                fields=["response", "seq"], name="response_events_are_numbered"
+            ),
         ]
-        triggers = [pgtrigger.Protect(name="events_are_never_rewritten", operation=pgtrigger.Update)]
+        triggers = [
+            pgtrigger.Protect(name="events_are_never_rewritten", operation=pgtrigger.Update)
+        ]
 
     def __str__(self) -> str:
         return f"{self.seq} {self.type}"
@@ -149,7 +153,9 @@ class ResponseInput(models.Model):
                 fields=["response", "position"], name="response_inputs_are_in_order"
             ),
         ]
-        triggers = [pgtrigger.Protect(name="inputs_are_never_rewritten", operation=pgtrigger.Update)]
+        triggers = [
+            pgtrigger.Protect(name="inputs_are_never_rewritten", operation=pgtrigger.Update)
+        ]
 
     def __str__(self) -> str:
         return self.item_id

@@ -8,12 +8,16 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Agent
+from tests.cast import owner
+from tests.responses.remote.acts import PAUSED
 from tests.responses.remotes import (
     Remote,
     remote_agent,
     serving,
     tells,
 )
+
+__all__ = ["owner"]
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from asks import withdrawing
 from asks.answering import answer
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Verdict
+from tests.responses.remote.acts import DONE, PAUSED, ask_of, decide, told
 from tests.responses.remotes import (
     Remote,
     call,
@@ -31,8 +32,6 @@ from tests.responses.remotes import (
 )
 
 pytestmark = pytest.mark.django_db
-
-from tests.responses.remote.acts import DONE, PAUSED, ask_of, decide, told
 
 
 @pytest.mark.case("responses-C14", "responses-C18")
@@ -147,7 +146,7 @@ def test_a_background_response_is_waited_for(owner: User, remote: Remote, poll: 
 
     session = start(agent, owner)
 
-    assert ask_of(session)
+    assert ask_of(session).pk
     assert remote.posts[0].body["background"] is True
     assert remote.posts[0].body["stream"] is not poll
 
@@ -203,7 +202,7 @@ def test_words_beside_an_open_question_leave_it_open(
 
     messaging.post_message(session_id=session.pk, by=owner, text="Hello?")
     drive()
-    assert ask_of(session)
+    assert ask_of(session).pk
     decide(session, owner, "EU")
 
     assert remote.posts[-1].body["previous_response_id"] == "resp_1"

@@ -16,6 +16,7 @@ from agents.models import Agent, InboxItem, Run, Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from tests.factories import home_of
+from tests.responses.remote.acts import DONE, PAUSED, ask_of, decide, told
 from tests.responses.remotes import (
     Exchange,
     Remote,
@@ -31,8 +32,6 @@ from tests.responses.remotes import (
 )
 
 pytestmark = pytest.mark.django_db
-
-from tests.responses.remote.acts import DONE, PAUSED, ask_of, decide, told
 
 
 def failing(*statuses: str) -> list[Any]:
@@ -119,7 +118,7 @@ def test_what_is_not_the_protocol_fails_the_run_in_words(
 def test_half_an_event_is_read_again(agent: Agent, owner: User, remote: Remote) -> None:
     remote.then(half_an_event, tells(PAUSED))
 
-    assert ask_of(start(agent, owner))
+    assert ask_of(start(agent, owner)).pk
     assert len(remote.posts) == 1
 
 
@@ -304,7 +303,7 @@ def test_an_agent_that_takes_too_long_is_followed_on_the_next_time(
     drive()
 
     assert len(remote.posts) == 1
-    assert ask_of(session)
+    assert ask_of(session).pk
 
 
 def test_a_silent_stream_is_called_again(owner: User, remote: Remote) -> None:
@@ -317,7 +316,7 @@ def test_a_silent_stream_is_called_again(owner: User, remote: Remote) -> None:
     agent = remote_agent(owner, remote.url, silence_seconds=0.2)
     remote.then(falls_silent, tells(PAUSED))
 
-    assert ask_of(start(agent, owner))
+    assert ask_of(start(agent, owner)).pk
     assert len(remote.posts) == 1
 
 

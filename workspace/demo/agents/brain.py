@@ -22,7 +22,11 @@ from typing import Any
 
 QUESTION_FILE = Path("hitl_request.json")
 LEDGER = Path("ledger.json")
-ASKS = {"request_id": "ledger-choice", "question": "Which ledger: EU or US?", "options": ["EU", "US"]}
+ASKS = {
+    "request_id": "ledger-choice",
+    "question": "Which ledger: EU or US?",
+    "options": ["EU", "US"],
+}
 _REQUEST = re.compile(r"^# Request\n\n(.*)$", re.MULTILINE)
 _ANSWER = re.compile(r"^# The answer\n\n(.*: (\"(?:[^\"\\]|\\.)*\"))", re.MULTILINE)
 

@@ -179,7 +179,7 @@ class Stream:
         seq = self.response.open_seq
         added = next((row for row in self._new if row.seq == seq), None)
         if added is None:
-            added = ResponseEvent.objects.get(response=self.response, seq=seq)
+            added = ResponseEvent.objects.get(response=self.response, seq=seq or 0)
         told = json.loads(added.data)
         return told["item"]["id"], told["output_index"]
 
