@@ -106,9 +106,7 @@ CAUSE_RANK: dict[Cause, int] = {
 }
 
 #: Causes that wake: a time goes with them. The others say why there is none.
-WAKING_CAUSES = frozenset(
-    {Cause.HUMAN, Cause.MAIL, Cause.SCHEDULE, Cause.BACKOFF, Cause.RESOURCE}
-)
+WAKING_CAUSES = frozenset({Cause.HUMAN, Cause.MAIL, Cause.SCHEDULE, Cause.BACKOFF, Cause.RESOURCE})
 
 
 class Status(models.TextChoices):

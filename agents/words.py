@@ -48,10 +48,12 @@ def storable(value: object) -> object:
     return _storable(value, depth=0)
 
 
-def _storable(value: object, depth: int) -> object:
+def _storable(value: object, depth: int) -> object:  # noqa: PLR0911 -- a line for each kind
     if isinstance(value, str):
         return _UNSTORABLE.sub("\ufffd", value)
-    if value is None or isinstance(value, int | float):
+    if value is None:
+        return None
+    if isinstance(value, int | float):
         return value if _is_number(value) else None
     if isinstance(value, dict | list | tuple) and depth >= MAX_DEPTH:
         return None
@@ -62,8 +64,6 @@ def _storable(value: object, depth: int) -> object:
     return storable(str(value))
 
 
-def _is_number(value: float | None) -> bool:
+def _is_number(value: int | float) -> bool:  # noqa: PYI041 -- the checker tells them apart
     """Whether JSON has this number, at a length that anybody reads."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return value is not None and value.bit_length() <= MAX_BITS
+    return math.isfinite(value) if isinstance(value, float) else value.bit_length() <= MAX_BITS

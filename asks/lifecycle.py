@@ -46,8 +46,7 @@ class Reason(models.TextChoices):
     EXPIRED = "expired", "Nobody answered in time. Nothing was approved."
     GATED = (
         "gated",
-        "Money-critical actions are not answerable here. No grant was minted; "
-        "use the signed channel.",
+        "Money-critical actions are not answerable here. No grant was minted; use the signed channel.",
     )
     UNBINDABLE = (
         "unbindable",

@@ -33,7 +33,7 @@ class Echo(AsyncWebsocketConsumer):
         await self.send(text_data, bytes_data)
 
 
-async def page(scope: dict[str, Any], receive: object, send: Any) -> None:  # noqa: ARG001
+async def page(scope: dict[str, Any], receive: object, send: Any) -> None:
     body, kind = _file(scope["path"])
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
     await send({"type": "http.response.body", "body": body})

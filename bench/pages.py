@@ -40,7 +40,9 @@ def measure(runs: int) -> list[Figure]:
 
 def _measure(client: Client, agent: Agent, runs: int) -> list[Figure]:
     client.get("/")
-    with CaptureQueriesContext(connection, ) as queries:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
         body = client.get("/").content
     trivial = _times(lambda: client.get("/login"), runs)
     page = _times(lambda: client.get("/"), runs)
@@ -50,7 +52,12 @@ def _measure(client: Client, agent: Agent, runs: int) -> list[Figure]:
     with_many = _times(lambda: client.get("/"), runs)
     return [
         Figure("needs you, 50 cards: queries", [len(queries)], unit="", target=12),
-        Figure("needs you, 50 cards: compressed", [len(gzip.compress(body)) / 1000], unit="kB", target=60),
+        Figure(
+            "needs you, 50 cards: compressed",
+            [len(gzip.compress(body)) / 1000],
+            unit="kB",
+            target=60,
+        ),
         Figure("needs you, 50 cards ÷ a trivial page", page, trivial, target=6),
         Figure("needs you: 1,000,000 ÷ 1,000 closed asks", with_many, with_few, target=1.3),
     ]
@@ -70,7 +77,10 @@ def _agent_with_cards(owner: User) -> Agent:
     from tests.factories import ask_something
 
     agent = register_agent(
-        slug="bench", owners=[owner], runtime_key="markers", settings={"command": ["true"]},
+        slug="bench",
+        owners=[owner],
+        runtime_key="markers",
+        settings={"command": ["true"]},
         lifecycle=AgentState.ACTIVE,
     )
     for number in range(CARDS):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import shutil
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +14,15 @@ from agents.registering import register_agent
 from bench.figures import Figure
 
 PARKED = 10_000
-TABLES = ("agents_session", "agents_run", "agents_event", "agents_inboxitem", "asks_ask", "asks_option")
+SETTLING = 8  # seconds in which start-up, or ten thousand new rows, stop making work
+TABLES = (
+    "agents_session",
+    "agents_run",
+    "agents_event",
+    "agents_inboxitem",
+    "asks_ask",
+    "asks_option",
+)
 
 #: A parked session as the verbs leave it: two events, one run that waits, one ask with two options.
 _PARK = """
@@ -45,28 +53,30 @@ SELECT id, 'o' || n, 'Option ' || n, '', 'default', 'answer', n FROM a, generate
 
 
 def measure(runs: int) -> list[Figure]:
-    from tests.live_server import LiveServer
+    from tests.live_server import LiveServer, ManagedProcess
 
     owner = User.objects.create(username="owner")
     agent = register_agent(
         slug="bench", owners=[owner], runtime_key="markers", settings={"command": ["true"]}
     )
-    worker = subprocess.Popen([sys.executable, "manage.py", "worker"], stderr=subprocess.DEVNULL)
+    logs = Path(tempfile.mkdtemp())
+    processes = [ManagedProcess("worker", log=logs / "worker"), LiveServer(logs / "web")]
     try:
-        with LiveServer() as web:
-            pids = [worker.pid, web.pid]
-            time.sleep(8)
-            before = [_cost(pid) for pid in pids]
-            connections_before = _connections()
-            disk = _disk()
-            with connection.cursor() as cursor:
-                cursor.execute(_PARK, [agent.pk, PARKED, agent.pk])
-            time.sleep(8)
-            after = [_cost(pid) for pid in pids]
-            return _figures(before, after, connections_before, _disk() - disk)
+        for process in processes:
+            process.start()
+        pids = [process.running.pid for process in processes]
+        time.sleep(SETTLING)
+        before = [_cost(pid) for pid in pids]
+        connections_before, disk = _connections(), _disk()
+        with connection.cursor() as cursor:
+            cursor.execute(_PARK, [agent.pk, PARKED, agent.pk])
+        time.sleep(SETTLING)
+        after = [_cost(pid) for pid in pids]
+        return _figures(before, after, connections_before, _disk() - disk)
     finally:
-        worker.terminate()
-        worker.wait()
+        for process in processes:
+            process.stop()
+        shutil.rmtree(logs)
 
 
 Cost = tuple[float, int, int]
@@ -82,7 +92,10 @@ def _figures(
         Figure("10,000 parked: more processes", [children], unit="", target=0),
         Figure("10,000 parked: more threads", [threads], unit="", target=0),
         Figure(
-            "10,000 parked: more connections", [_connections() - connections_before], unit="", target=0
+            "10,000 parked: more connections",
+            [_connections() - connections_before],
+            unit="",
+            target=0,
         ),
         Figure("10,000 parked: database each", [disk / PARKED / 1000], unit="kB", target=10),
         Figure("10,000 parked: memory after ÷ before", [sum(rss[0])], [sum(rss[1])], "MB", 1.1),

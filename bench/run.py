@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.figures import Figure
 from bench.world import fresh_database
 
-MODULES = ("answering", "resume", "live", "pages", "parked", "leaf")
+MODULES = ("answering", "resume", "live", "pages", "parked", "leaf", "policies")
 HEADINGS = ["figure", "ours", "yardstick", "ratio", "target", ""]
 
 

@@ -16,9 +16,7 @@ from asks.lifecycle import HTTP_STATUS, Reason
 PROJECT = Path(__file__).resolve().parent.parent
 README = (PROJECT / "README.md").read_text()
 SOURCES = [
-    path
-    for folder in ("agents", "asks", "workspace")
-    for path in (PROJECT / folder).rglob("*.py")
+    path for folder in ("agents", "asks", "workspace") for path in (PROJECT / folder).rglob("*.py")
 ]
 
 

@@ -171,7 +171,9 @@ AGENT_TEXT_RENDERER = "workspace.markdown.render"
 
 #: The command that is told what happens, as an argument list, and what of it; see docs/outside.md.
 NEEDS_YOU_EVENT_HOOK = shlex.split(os.environ.get("NEEDS_YOU_EVENT_HOOK", ""))
-NEEDS_YOU_EVENT_HOOK_KINDS = os.environ.get("NEEDS_YOU_EVENT_HOOK_KINDS", "").replace(",", " ").split()
+NEEDS_YOU_EVENT_HOOK_KINDS = (
+    os.environ.get("NEEDS_YOU_EVENT_HOOK_KINDS", "").replace(",", " ").split()
+)
 NEEDS_YOU_EVENT_HOOK_ENV = os.environ.get("NEEDS_YOU_EVENT_HOOK_ENV", "").replace(",", " ").split()
 #: Webhooks to private addresses, and by http: for tests and closed networks.
 WEBHOOKS_ALLOW_PRIVATE = os.environ.get("WEBHOOKS_ALLOW_PRIVATE", "") == "1"

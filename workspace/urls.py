@@ -34,9 +34,7 @@ urlpatterns = [
     path("asks/<int:ask_id>/drop", backlog.drop, name="drop"),
     path("backlog/", backlog.backlog, name="backlog"),
     path("delegations/", delegations.delegations, name="delegations"),
-    path(
-        "delegations/<int:delegation_id>/revoke", delegations.revoke, name="delegation_revoke"
-    ),
+    path("delegations/<int:delegation_id>/revoke", delegations.revoke, name="delegation_revoke"),
     path("prove", proving_who.prove, name="prove"),
     path("agents/", agents.agents, name="agents"),
     path("agents/new", agents.agent_new, name="agent_new"),

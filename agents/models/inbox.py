@@ -22,9 +22,7 @@ class InboxItem(models.Model):
     body = models.TextField()
     data = models.JSONField(default=dict, blank=True)
     hops = models.PositiveSmallIntegerField(default=0)
-    state = models.CharField(
-        max_length=16, choices=InboxState.choices, default=InboxState.QUEUED
-    )
+    state = models.CharField(max_length=16, choices=InboxState.choices, default=InboxState.QUEUED)
     leased_by = models.ForeignKey(
         Run, on_delete=models.PROTECT, null=True, blank=True, related_name="given"
     )

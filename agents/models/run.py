@@ -19,9 +19,7 @@ class Run(models.Model):
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="runs")
     number = models.PositiveIntegerField()
-    status = models.CharField(
-        max_length=16, choices=RunStatus.choices, default=RunStatus.QUEUED
-    )
+    status = models.CharField(max_length=16, choices=RunStatus.choices, default=RunStatus.QUEUED)
     cause = models.CharField(max_length=16, choices=Cause.choices)
     requested_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
@@ -72,7 +70,9 @@ class Run(models.Model):
                 name="run_moves",
                 field="status",
                 transitions=[
-                    (str(here), str(there)) for here, ends in RUN_MOVES.items() for there in sorted(ends)
+                    (str(here), str(there))
+                    for here, ends in RUN_MOVES.items()
+                    for there in sorted(ends)
                 ],
             ),
         ]

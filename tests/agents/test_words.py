@@ -49,7 +49,7 @@ def test_what_can_be_kept_is_left_alone() -> None:
 
 def test_json_that_cannot_be_kept_becomes_json_that_can() -> None:
     strange = {1: float("nan"), "b": (1, {2}), "c": 10**5000, "\0": b"x", None: object}
-    kept = storable(strange)
+    kept: Any = storable(strange)
     assert kept["1"] is None
     assert kept["b"] == [1, "{2}"]
     assert kept["c"] is None
@@ -60,7 +60,8 @@ def test_json_that_cannot_be_kept_becomes_json_that_can() -> None:
 def test_what_is_nested_without_end_ends() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    kept, depth = storable(endless), 0
+    kept: Any = storable(endless)
+    depth = 0
     while kept is not None:
         (kept,), depth = kept, depth + 1
     assert depth == MAX_DEPTH

@@ -43,7 +43,15 @@ def connect(slug: str, program: str, owner: User) -> Session:
     """Connect a demo program the way a person does on the command line, and start it."""
     path = PROJECT / "workspace" / "demo" / "agents" / program
     call_command(
-        "agent", "add", slug, "--owner", owner.username, "--", sys.executable, str(path), verbosity=0
+        "agent",
+        "add",
+        slug,
+        "--owner",
+        owner.username,
+        "--",
+        sys.executable,
+        str(path),
+        verbosity=0,
     )
     session = Session.objects.get(agent__slug=slug)
     agent = Agent.objects.get(slug=slug)
@@ -51,7 +59,6 @@ def connect(slug: str, program: str, owner: User) -> Session:
     agent.save(update_fields=["settings"])
     steering.start(session_id=session.pk, by=owner)
     return session
-
 
 
 def test_a_click_resumes_the_agent_and_its_work_appears(
@@ -100,9 +107,7 @@ def test_two_asks_of_one_turn_resume_it_once_by_keyboard(
 
 
 @pytest.mark.case("C45")
-def test_a_killed_worker_loses_no_answer(
-    page: Page, demo: User, worker: ManagedProcess
-) -> None:
+def test_a_killed_worker_loses_no_answer(page: Page, demo: User, worker: ManagedProcess) -> None:
     session = connect("ledger-close", "ledger.py", demo)
     page.goto("/")
     question = page.locator("article", has_text="Which ledger: EU or US?")

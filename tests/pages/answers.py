@@ -14,7 +14,7 @@ from tests.pages.html import Element, read
 HTMX = {"HX-Request": "true"}
 
 
-def post(client: Client, ask: Ask, htmx: bool = True, /, **fields: Any) -> HttpResponse:  # noqa: FBT001, FBT002
+def post(client: Client, ask: Ask, htmx: bool = True, /, **fields: Any) -> HttpResponse:  # noqa: FBT002
     headers = HTMX if htmx else {}
     return client.post(f"/asks/{ask.pk}/answer", fields, headers=headers)  # type: ignore[return-value]
 

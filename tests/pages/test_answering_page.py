@@ -103,7 +103,7 @@ BLANKS = ["", " ", "\t\n", "\u200b", "\u00a0", "\ufeff\u2060", "\u3164", "\r\n"]
 
 @pytest.mark.parametrize("htmx", [True, False])
 @pytest.mark.parametrize("blank", BLANKS)
-def test_blank_is_no_answer(as_owner: Client, ask: Ask, blank: str, htmx: bool) -> None:  # noqa: FBT001
+def test_blank_is_no_answer(as_owner: Client, ask: Ask, blank: str, htmx: bool) -> None:
     response = post(as_owner, ask, htmx, text=blank, send="words")
     assert response.status_code == 422
     assert "An empty answer is not an answer." in card(response, ask).words
@@ -263,7 +263,7 @@ class TestDestructive:
         )
 
     @pytest.mark.parametrize("htmx", [True, False])
-    def test_the_first_press_asks(self, as_owner: Client, ask: Ask, htmx: bool) -> None:  # noqa: FBT001
+    def test_the_first_press_asks(self, as_owner: Client, ask: Ask, htmx: bool) -> None:
         response = post(as_owner, ask, htmx, option="drop", text="my reasons")
         assert response.status_code == 200
         form = card(response, ask).one("form", action=f"/asks/{ask.pk}/answer")

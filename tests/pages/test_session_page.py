@@ -220,7 +220,7 @@ def test_a_message_that_cannot_be_sent_comes_back(
     session: Session,
     text: str,
     why: str,
-    htmx: bool,  # noqa: FBT001
+    htmx: bool,
 ) -> None:
     response = as_owner.post(
         f"/sessions/{session.pk}/message", {"text": text}, headers=HTMX if htmx else {}

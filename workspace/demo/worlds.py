@@ -108,7 +108,8 @@ def build_conformance() -> list[str]:
     """The world that real clients are run against; see the conformance drivers."""
     owner, made = _person("owner")
     made += _agent(
-        Character("conf-markers", "Conformance: markers", "", "scripted.py", "", starts=False), owner
+        Character("conf-markers", "Conformance: markers", "", "scripted.py", "", starts=False),
+        owner,
     )
     made += _leaf_agent(owner)
     made += _hybrid_agent(owner)

@@ -13,8 +13,9 @@ from agents.lifecycle import InboxKind
 from agents.models import InboxItem
 from asks import access, proving, queue
 from asks.lifecycle import AskStatus
-from asks.models import Anchor, Ask, LedgerRecord
+from asks.models import Anchor, Ask, Grant, LedgerRecord
 from workspace.pages.card_facts import facts_of, with_past
+from workspace.pages.card_rules import with_votes
 from workspace.pages.requests import OwnerRequest, show
 from workspace.templatetags.words import age_in_words
 
@@ -48,6 +49,7 @@ def receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
     ask = with_past(queue.with_card_facts(mine)).first()
     if ask is None:
         raise Http404
+    with_votes([ask])
     verdict = getattr(ask, "verdict", None)
     return show(
         request,
@@ -59,9 +61,15 @@ def receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
         via=DOORS.get(verdict.via, verdict.via) if verdict else "",
         waited=age_in_words(ask.closed_at - ask.opened_at) if ask.closed_at else "",
         carried=_carried(ask),
+        grant=_grant(ask),
         refusals=list(ask.refusals.select_related("by").order_by("pk")),
         proof=_proof(ask),
     )
+
+
+def _grant(ask: Ask) -> Grant | None:
+    """What the decision released, with whether it was taken and how that ended."""
+    return Grant.objects.filter(ask=ask).select_related("redemption__effect").first()
 
 
 def _carried(ask: Ask) -> list[InboxItem]:

@@ -96,7 +96,7 @@ def _refused(refuse: Refuse) -> HttpResponse:
     return _json(said, status=refuse.status, headers=refuse.headers)
 
 
-def _json(said: dict[str, Any], **more: Any) -> HttpResponse:  # noqa: ANN401 -- the response's own
+def _json(said: dict[str, Any], **more: Any) -> HttpResponse:
     return HttpResponse(compact(said), content_type="application/json", **more)
 
 
