@@ -26,6 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(missing)
 
 
+@pytest.fixture(autouse=True)
+def _state_of_its_own(settings: Settings, tmp_path: Path) -> None:
+    """The ledger's proof reads what was signed in the state folder."""
+    settings.STATE_DIR = tmp_path / "own-state"
+
+
 @pytest.fixture
 def owner() -> User:
     return person("mia")
