@@ -10,7 +10,9 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import connection
 
+from agents.models import Agent, Event
 from agents.registering import register_agent
+from bench.copying import multiply
 from bench.figures import Figure
 
 PARKED = 10_000
@@ -23,33 +25,6 @@ TABLES = (
     "asks_ask",
     "asks_option",
 )
-
-#: A parked session as the verbs leave it: two events, one run that waits, one ask with two options.
-_PARK = """
-WITH s AS (
-    INSERT INTO agents_session (agent_id, title, is_home, state, state_reason, status, status_reason,
-        wake_cause, idle_streak, error_streak, last_outcome, last_seq, run_count, gate_count, open_asks,
-        external_id, data)
-    SELECT %s, '', false, 'active', '', 'WAITING_HUMAN', 'It asked a question. It holds no process.',
-        'manual', 0, 0, 'BLOCKED', 4, 1, 0, 1, '', '{}' FROM generate_series(1, %s)
-    RETURNING id),
-r AS (
-    INSERT INTO agents_run (session_id, number, status, cause, outcome, epoch, worker, process, open_asks,
-        error, usage)
-    SELECT id, 1, 'waiting_human', 'human', 'BLOCKED', 1, 'w', '{}', 1, '', '{}' FROM s
-    RETURNING id, session_id),
-e AS (
-    INSERT INTO agents_event (session_id, run_id, seq, kind, actor, text, html, data, once_key)
-    SELECT session_id, id, n, 'report', 'agent:bench', repeat('Reconciled a batch of entries. ', 8),
-        repeat('<p>Reconciled a batch.</p>', 8), '{}', '' FROM r, generate_series(1, 4) n),
-a AS (
-    INSERT INTO asks_ask (session_id, run_id, agent_id, request_key, kind, prompt, prompt_html, free_text,
-        money_critical, context, status, close_reason)
-    SELECT session_id, id, %s, 'r1:1', 'question', 'Which ledger?', '<p>Which ledger?</p>', true, false,
-        '{}', 'open', '' FROM r RETURNING id)
-INSERT INTO asks_option (ask_id, key, label, detail, style, meaning, position)
-SELECT id, 'o' || n, 'Option ' || n, '', 'default', 'answer', n FROM a, generate_series(0, 1) n
-"""
 
 
 def measure(runs: int) -> list[Figure]:
@@ -68,8 +43,7 @@ def measure(runs: int) -> list[Figure]:
         time.sleep(SETTLING)
         before = [_cost(pid) for pid in pids]
         connections_before, disk = _connections(), _disk()
-        with connection.cursor() as cursor:
-            cursor.execute(_PARK, [agent.pk, PARKED, agent.pk])
+        _park(agent, PARKED)
         time.sleep(SETTLING)
         after = [_cost(pid) for pid in pids]
         return _figures(before, after, connections_before, _disk() - disk)
@@ -77,6 +51,23 @@ def measure(runs: int) -> list[Figure]:
         for process in processes:
             process.stop()
         shutil.rmtree(logs)
+
+
+def _park(agent: Agent, count: int) -> None:
+    """Parked sessions, each a copy of one that the real verbs parked."""
+    from tests.factories import ask_something
+
+    ask = ask_something(agent, prompt="Which ledger should October close against?")
+    session, run = ask.session, ask.run
+    sessions = multiply(session, f"generate_series(1, {count}) n", is_home="false")
+    runs = multiply(run, "unnest(%s::bigint[]) s", [sessions], session_id="s")
+    pairs = "unnest(%s::bigint[], %s::bigint[]) AS p(session_id, run_id)"
+    same = {"session_id": "p.session_id", "run_id": "p.run_id"}
+    for event in Event.objects.filter(session=session):
+        multiply(event, pairs, [sessions, runs], **same, once_key="''")
+    asks = multiply(ask, pairs, [sessions, runs], **same)
+    for option in ask.options.all():
+        multiply(option, "unnest(%s::bigint[]) a", [asks], ask_id="a")
 
 
 Cost = tuple[float, int, int]

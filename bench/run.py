@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.world import fresh_database
+from bench.world import server
 
 MODULES = ("answering", "resume", "live", "pages", "parked", "leaf", "policies")
 HEADINGS = ["figure", "ours", "yardstick", "ratio", "target", ""]
@@ -26,10 +26,11 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=MODULES, help="which measurements")
     options = parser.parse_args()
     figures: list[Figure] = []
-    for name in options.names:
-        print(f"… {name}", file=sys.stderr, flush=True)
-        with fresh_database():
-            figures += importlib.import_module(f"bench.{name}").measure(options.runs)
+    with server() as postgres:
+        for name in options.names:
+            print(f"… {name}", file=sys.stderr, flush=True)
+            with postgres.fresh_database():
+                figures += importlib.import_module(f"bench.{name}").measure(options.runs)
     print_table(figures)
     Path("bench.json").write_text(json.dumps(as_json(figures, options.runs), indent=2) + "\n")
     return 0

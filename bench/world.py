@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.database import TestServer
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workspace.settings")
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright leaves a loop running
 
 
 @contextmanager
-def fresh_database() -> Iterator[None]:
-    """A migrated, empty database that Django here and the processes we start are pointed at."""
+def server() -> Iterator[TestServer]:
+    """A PostgreSQL for measurements. Its ``fresh_database()`` is one that Django here and the
+    processes we start are pointed at, migrated and empty.
+    """
     import django
 
     from workspace.postgres import LocalPostgres
@@ -20,13 +26,12 @@ def fresh_database() -> Iterator[None]:
     django.setup()
     from tests.database import TestServer
 
-    server = TestServer()
-    if server._private is not None:
-        server.folder = server.folder.with_name(server.folder.name + "-bench")
-        server._private = LocalPostgres(server.folder)
-    server.start()
+    found = TestServer()
+    if found._private is not None:
+        found.folder = found.folder.with_name(found.folder.name + "-bench")
+        found._private = LocalPostgres(found.folder)
+    found.start()
     try:
-        with server.fresh_database():
-            yield
+        yield found
     finally:
-        server.leave()
+        found.leave()
