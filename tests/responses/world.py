@@ -101,7 +101,7 @@ class Caller:
         raw = json.dumps(body).encode()
         request = self._requests.post(path, raw, content_type="application/json")
         try:
-            return door.create(request, raw).body
+            return body_of(door.create(request, raw).response)
         except Problem as problem:
             raise Refused(problem) from problem
 

@@ -92,7 +92,6 @@ def begin(turn: Turn, settings: HybridSettings) -> Job | Nothing:
     response = _response_of(session, run, settings)
     if isinstance(response, Nothing):
         return response
-    Response.objects.filter(run=run).exclude(pk=response.pk).update(run=None)
     response.run = run
     stream = Stream(response)
     stream.begun()
@@ -101,9 +100,11 @@ def begin(turn: Turn, settings: HybridSettings) -> Job | Nothing:
 
 
 def _response_of(session: Session, run: Run, settings: HybridSettings) -> Response | Nothing:
-    groups = _groups(session, run)
-    bound = Response.objects.filter(run=run).first()
-    if bound is not None and bound.is_under_way:
+    found = Response.objects.filter(session=session, ended_at=None)
+    under_way = {one.pk: one for one in found.select_related("root", "previous")}
+    groups = _groups(session, run, under_way)
+    bound = next((one for one in under_way.values() if one.run_id == run.pk), None)
+    if bound is not None:
         _keep(session, run, groups, _group_of(bound, groups))
         return bound
     if not groups:
@@ -112,7 +113,7 @@ def _response_of(session: Session, run: Run, settings: HybridSettings) -> Respon
     _keep(session, run, groups, key)
     kind, number = key
     if kind == "response":
-        return Response.objects.get(pk=number)
+        return under_way[number]
     if kind == "again":
         return _answer_once_more(session, number)
     if kind == "retry":
@@ -123,7 +124,7 @@ def _response_of(session: Session, run: Run, settings: HybridSettings) -> Respon
 _Groups = dict[tuple[str, int], list[InboxItem]]
 
 
-def _groups(session: Session, run: Run) -> _Groups:
+def _groups(session: Session, run: Run, under_way: dict[int, Response]) -> _Groups:
     """What the run was given, by the response it belongs to, oldest first.
 
     ("response", key) is there and under way; ("again", ask) is an answer whose response failed;
@@ -134,7 +135,7 @@ def _groups(session: Session, run: Run) -> _Groups:
     leased = InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED).order_by("pk")
     groups: _Groups = {}
     for item in leased:
-        groups.setdefault(_key_of(session, item), []).append(item)
+        groups.setdefault(_key_of(session, item, under_way), []).append(item)
     retries = [key for key in groups if key[0] == "retry"]
     for key in retries if len(groups) > len(retries) else retries[1:]:
         done = [item.pk for item in groups.pop(key)]
@@ -142,16 +143,17 @@ def _groups(session: Session, run: Run) -> _Groups:
     return groups
 
 
-def _key_of(session: Session, item: InboxItem) -> tuple[str, int]:
-    known = Response.objects.filter(session=session)
+def _key_of(session: Session, item: InboxItem, under_way: dict[int, Response]) -> tuple[str, int]:
     if item.kind == InboxKind.VERDICT:
         ask = int(item.data["ask_id"])
-        child = known.filter(answers=ask).first()
-        return ("response", child.pk) if child and child.is_under_way else ("again", ask)
-    asked = known.filter(public_id=item.data.get("response", "")).first()
-    if asked is None:
-        return ("words", 0)
-    return ("response" if asked.is_under_way else "retry", asked.pk)
+        child = next((one for one in under_way.values() if one.answers_id == ask), None)
+        return ("response", child.pk) if child else ("again", ask)
+    name = item.data.get("response", "")
+    for one in under_way.values():
+        if one.public_id == name:
+            return ("response", one.pk)
+    asked = Response.objects.filter(session=session, public_id=name).first() if name else None
+    return ("retry", asked.pk) if asked else ("words", 0)
 
 
 def _group_of(bound: Response, groups: _Groups) -> tuple[str, int] | None:
@@ -193,7 +195,8 @@ def _answer_once_more(session: Session, ask_id: int) -> Response:
     asker = Response.objects.get(run=ask.run_id)
     verdict = ask.verdict
     text = verdict.option_label or verdict.text
-    return store.make(session, resumed(asker, ask, text), previous=asker, root=root_of(asker))
+    wanted = resumed(asker, ask.request_key, text)
+    return store.make(session, wanted, previous=asker, root=root_of(asker))
 
 
 def _request_once_more(session: Session, failed: Response) -> Response:
@@ -209,20 +212,20 @@ def _request_once_more(session: Session, failed: Response) -> Response:
     return store.make(session, wanted, previous=failed.previous)
 
 
-def call_id_of(ask: Ask) -> str:
+def call_id_of(request_key: str) -> str:
     """The id by which a question is known on the wire, also once it was asked again here."""
-    return _TIMES.sub("", ask.request_key)
+    return _TIMES.sub("", request_key)
 
 
 def root_of(response: Response) -> Response:
     return response.root or response
 
 
-def resumed(asker: Response, ask: Ask, answer: str) -> Wanted:
+def resumed(asker: Response, request_key: str, answer: str) -> Wanted:
     """What the turn after an answer is: the original request goes with it."""
     return Wanted(
         request=asker.request,
-        items=[function_call_output(call_id_of(ask), answer)],
+        items=[function_call_output(call_id_of(request_key), answer)],
         model=asker.body["model"],
         commentary=asker.commentary,
         confidential=asker.confidential,
@@ -279,13 +282,21 @@ def _answer(session: Session, response: Response, inputs: list[Json]) -> Given |
         if item["type"] != "function_call_output":
             continue
         ask = Ask.objects.filter(session=session, request_key=item["call_id"]).first()
-        asker = Response.objects.filter(run=ask.run_id).first() if ask else None
+        asker = _asker(response, ask) if ask else None
         if ask is not None and asker is not None:
             output = item["output"]
             text = output if isinstance(output, str) else text_of(output)
             asked_at = asker.ended_at or response.created_at
             return Given(ask.request_key, ask.prompt, text, asked_at, asker.kept)
     return None
+
+
+def _asker(response: Response, ask: Ask) -> Response | None:
+    """The response that asked: as a rule the one that is followed."""
+    previous = response.previous
+    if previous is not None and previous.run_id == ask.run_id:
+        return previous
+    return Response.objects.filter(run=ask.run_id).first()
 
 
 def _conversation(response: Response) -> tuple[tuple[str, str], ...]:

@@ -62,6 +62,8 @@ def decide(ask: Ask, output: Output, key: ApiKey, door: Door) -> Response:
         result = answering.answer(ask_id=ask.pk, by=key.person, option=option, text=text, via=VIA)
     if isinstance(result, Refused):
         raise _problem(result)
+    if door.made:
+        return door.made[0]
     child = Response.objects.filter(answers=ask).select_related("session", "agent").first()
     if child is None:
         raise Problem(409, "The answer was recorded, and more is needed.", code="not_decided_yet")

@@ -29,7 +29,10 @@ CREATE, READ = "run:create", "run:read"
 
 @dataclass(frozen=True)
 class Made:
-    """A response that was just created, or that the same answer had created before."""
+    """A response that was just created, or that the same answer had created before.
+
+    ``body`` is there for a background response, which is not waited for.
+    """
 
     response: Response
     stream: bool
@@ -56,7 +59,8 @@ def create(request: HttpRequest, raw: bytes) -> Made:
     response = _answered(key, wanted, commentary=commentary) or _started_once(
         key, wanted, commentary=commentary
     )
-    return Made(response, wanted.stream, wanted.background, body_of(response))
+    body = body_of(response) if wanted.background else {}
+    return Made(response, wanted.stream, wanted.background, body)
 
 
 def _answered(key: ApiKey, wanted: Create, *, commentary: bool) -> Response | None:
@@ -97,7 +101,9 @@ def _refuse_replayed(key: ApiKey, wanted: Create) -> None:
 
 def _started_once(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:
     """Start a turn; the same request by the same name again finds what it started."""
-    named = Response.objects.filter(key=key, idempotency=wanted.idempotency or None)
+    if not wanted.idempotency:
+        return _started(key, wanted, commentary=commentary)
+    named = Response.objects.filter(key=key, idempotency=wanted.idempotency)
     before = named.select_related("session", "agent").first()
     if before is not None:
         return before

@@ -8,7 +8,7 @@ from pydantic import ValidationError as ShapeError
 
 from agents import events, inbox, moves, queueing, registering, waking
 from agents.lifecycle import AgentState, Cause, InboxKind, RunStatus, SessionState
-from agents.locking import lock_agent, lock_session
+from agents.locking import lock_session
 from agents.models import Agent, Session
 from workspace import keys
 from workspace.api.attempts import actor_of
@@ -76,7 +76,11 @@ def _follow(
     busy = live is not None and live.status != RunStatus.WAITING_HUMAN
     if newest is None or newest.pk != previous.pk or not active or busy:
         return None
-    return _begin(session, key, _wanted(key, create, settings, commentary=commentary), previous)
+    wanted = _wanted(key, create, settings, commentary=commentary)
+    moves.release_waiting_run(session)
+    response = _put(session, key, wanted, previous)
+    queueing.proceed(session)
+    return response
 
 
 @transaction.atomic
@@ -89,12 +93,18 @@ def _open(
     *,
     commentary: bool,
 ) -> Response:
-    if lock_agent(agent.pk).lifecycle == AgentState.RETIRED:
-        raise Problem(403, "This agent is retired and starts nothing more.", code="agent_retired")
     wanted = _wanted(key, create, settings, commentary=commentary)
     title = CONFIDENTIAL if wanted.confidential else create.text.strip()[:TITLE]
-    opened = registering.open_session(agent, title=title)
-    return _begin(lock_session(opened.pk), key, wanted, previous)
+    made: list[Response] = []
+
+    def begin(session: Session) -> None:
+        if session.agent.lifecycle == AgentState.RETIRED:
+            words = "This agent is retired and starts nothing more."
+            raise Problem(403, words, code="agent_retired")
+        made.append(_put(session, key, wanted, previous))
+
+    registering.open_session(agent, title=title, begin=begin)
+    return made[0]
 
 
 def _wanted(key: ApiKey, create: Create, settings: HybridSettings, *, commentary: bool) -> Wanted:
@@ -113,8 +123,8 @@ def _wanted(key: ApiKey, create: Create, settings: HybridSettings, *, commentary
     )
 
 
-def _begin(session: Session, key: ApiKey, wanted: Wanted, previous: Response | None) -> Response:
-    """The response, owed to its session, whose next run it is. All in the caller's transaction."""
+def _put(session: Session, key: ApiKey, wanted: Wanted, previous: Response | None) -> Response:
+    """The response, owed to a locked session, whose next run it is as soon as that proceeds."""
     response = store.make(session, wanted, previous=previous)
     author = actor_of(key)
     words = CONFIDENTIAL if wanted.confidential else _words(wanted)
@@ -127,10 +137,8 @@ def _begin(session: Session, key: ApiKey, wanted: Wanted, previous: Response | N
         source_key=f"response:{response.pk}",
     )
     events.record(session, "message", actor=author, text=words)
-    moves.release_waiting_run(session)
     queueing.for_whom(session, key.person_id)
     waking.wake(session, Cause.HUMAN)
-    queueing.proceed(session)
     return response
 
 

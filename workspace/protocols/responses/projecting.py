@@ -31,7 +31,7 @@ _UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """What a caller wants of the response that its answer starts."""
+    """What a caller wants of the response that its answer starts, and that response once made."""
 
     key: ApiKey
     items: Sequence[Json]
@@ -40,6 +40,7 @@ class Door:
     store: bool = True
     commentary: bool = False
     said: Json = field(default_factory=dict)
+    made: list[Response] = field(default_factory=list)
 
 
 _door: ContextVar[Door | None] = ContextVar("responses_door", default=None)
@@ -73,12 +74,11 @@ def hear(session: Session, happened: Sequence[Event]) -> None:
 
 
 def _answer(session: Session, event: Event) -> None:
-    ask = Ask.objects.get(pk=event.data["ask_id"])
-    asker = Response.objects.select_related("root").filter(run=ask.run_id).first()
+    asker = Response.objects.select_related("root").filter(run=event.run_id).first()
     if asker is None:
         return
     label, words = event.data.get("label") or "", event.data.get("text") or ""
-    wanted = beginning.resumed(asker, ask, label or words)
+    wanted = beginning.resumed(asker, event.data["request_key"], label or words)
     if door := _door.get():
         wanted = replace(
             wanted,
@@ -93,7 +93,10 @@ def _answer(session: Session, event: Event) -> None:
     elif label and words:
         beside = input_message("user", [{"type": "input_text", "text": words}])
         wanted = replace(wanted, items=[*wanted.items, beside])
-    store.make(session, wanted, previous=asker, root=beginning.root_of(asker), answers=ask)
+    root, ask = beginning.root_of(asker), int(event.data["ask_id"])
+    child = store.make(session, wanted, previous=asker, root=root, answers=ask)
+    if door is not None:
+        door.made.append(child)
 
 
 def _output(stream: Stream, session: Session, event: Event) -> None:
@@ -163,12 +166,14 @@ def _arguments(response: Response, ask: Ask) -> Json:
 
 def envelope_of(response: Response, status: ResponseStatus) -> Json:
     """The shell's words for how a response ended, with what its chain cost up to now."""
-    before = store.chain_of(response)
-    stored = Response.objects.values_list("cost_usd", flat=True).get(pk=response.pk)
-    cost = before.cost - (stored or 0) + (response.cost_usd or 0)
+    chain = store.chain_of(response)
     word = "awaiting_human" if response.paused else _WORDS[status]
     return shapes.envelope(
-        word, paused=response.paused, cost=response.cost_usd, chain_cost=cost, turns=before.turns
+        word,
+        paused=response.paused,
+        cost=response.cost_usd,
+        chain_cost=chain.cost,
+        turns=chain.turns,
     )
 
 

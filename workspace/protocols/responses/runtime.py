@@ -85,6 +85,9 @@ class _Work:
             yield self._failed(words, for_good=True)
             return
         folder = runs_folder(self._turn.agent.slug)
+        if self._job.is_first:
+            idle = self._settings.idle_timeout_seconds
+            await asyncio.to_thread(run_directory.sweep, folder, older_than=idle)
         try:
             with run_directory.pinned(folder / self._job.root) as directory:
                 emptied = await asyncio.to_thread(self._prepare, directory)
@@ -93,9 +96,6 @@ class _Work:
                         yield event
         except (OSError, DirectoryInUse) as error:
             yield self._failed(f"The run directory cannot be used: {type(error).__name__}.")
-        await asyncio.to_thread(
-            run_directory.sweep, folder, older_than=self._settings.idle_timeout_seconds
-        )
 
     def _cannot_begin(self) -> str:
         job, settings = self._job, self._settings
@@ -129,7 +129,8 @@ class _Work:
             return
         for told in self._output.end():
             yield told
-        yield Usage(self._used())
+        if used := self._used():
+            yield Usage(used)
         async with aclosing(self._conclusion(directory)) as concluding:
             async for event in concluding:
                 yield event

@@ -9,7 +9,6 @@ from decimal import Decimal
 from django.db.models import Count, Q, QuerySet, Sum
 
 from agents.models import Session
-from asks.models import Ask
 from workspace import keys
 from workspace.models import ApiKey, Response, ResponseInput, ResponseStatus
 from workspace.protocols.responses.ids import new_id
@@ -42,11 +41,11 @@ def make(
     *,
     previous: Response | None = None,
     root: Response | None = None,
-    answers: Ask | None = None,
+    answers: int | None = None,
 ) -> Response:
     """A response of a locked session that nothing carries yet, with its input and first events.
 
-    ``root`` when it goes on with a chain instead of beginning one.
+    ``root`` when it goes on with a chain instead of beginning one, ``answers`` the ask's number.
     """
     public_id, at = new_id("resp"), session.locked_at
     status = ResponseStatus.QUEUED if wanted.background else ResponseStatus.IN_PROGRESS
@@ -60,14 +59,14 @@ def make(
         previous=previous.public_id if previous else None,
         said=wanted.said,
     )
-    response = Response.objects.create(
+    response = Response(
         public_id=public_id,
         agent=session.agent,
         session=session,
         key=wanted.key,
         previous=previous,
         root=root,
-        answers=answers,
+        answers_id=answers,
         idempotency=wanted.idempotency,
         status=status,
         background=wanted.background,
@@ -78,10 +77,11 @@ def make(
         body=body,
         created_at=at,
     )
-    _keep_input(response, wanted.items)
     stream = Stream(response)
     stream.created()
-    stream.save()
+    response.save(force_insert=True)
+    stream.write()
+    _keep_input(response, wanted.items)
     return response
 
 
@@ -115,8 +115,11 @@ class Chain:
 
 
 def chain_of(response: Response) -> Chain:
-    """The chain up to now, this response included, as its rows say."""
-    mine = Q(pk=response.root_pk) | Q(root=response.root_pk)
-    found = Response.objects.filter(mine, pk__lte=response.pk)
-    sums = found.aggregate(turns=Count("pk"), cost=Sum("cost_usd"))
-    return Chain(sums["turns"], sums["cost"] or Decimal(0))
+    """The chain up to this response, what it has cost until now included."""
+    mine = response.cost_usd or Decimal(0)
+    if response.root_id is None:
+        return Chain(1, mine)
+    chain = Q(pk=response.root_id) | Q(root=response.root_id)
+    before = Response.objects.filter(chain, pk__lt=response.pk)
+    sums = before.aggregate(turns=Count("pk"), cost=Sum("cost_usd"))
+    return Chain(sums["turns"] + 1, (sums["cost"] or Decimal(0)) + mine)

@@ -41,9 +41,13 @@ class Stream:
         self._new: list[ResponseEvent] = []
 
     def save(self) -> None:
+        self.write()
+        self.response.save(update_fields=_FIELDS)
+
+    def write(self) -> None:
+        """Write the events of a response that is saved by itself."""
         ResponseEvent.objects.bulk_create(self._new)
         self._new = []
-        self.response.save(update_fields=_FIELDS)
 
     # The life of a response.
 
@@ -54,7 +58,7 @@ class Stream:
 
     def begun(self) -> None:
         """It is at work. Said once, however often a worker takes it up."""
-        if self._rows("response.in_progress").exists():
+        if self.response.next_seq > 1 + self.response.background:
             return
         self._set_status(ResponseStatus.IN_PROGRESS)
         self._tell("response.in_progress")
