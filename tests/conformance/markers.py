@@ -84,7 +84,7 @@ def main() -> int:
 def _folder(kept: Path | None) -> Iterator[Path]:
     if kept:
         kept.mkdir(parents=True, exist_ok=True)
-        yield kept
+        yield kept.resolve()  # turns run in folders of their own
         return
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
