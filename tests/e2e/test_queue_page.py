@@ -38,7 +38,7 @@ def card(page: Page, ask: Ask) -> Locator:
 def waiting(page: Page, count: int) -> None:
     """The badge and the title say how many cards wait."""
     expect(page.locator("#needs-badge")).to_have_attribute("data-count", str(count))
-    title = f"({count}) Needs you · Needs You" if count else "Needs you · Needs You"
+    title = f"({count}) Needs you" if count else "Needs you"
     expect(page).to_have_title(title)
     words = {0: "Nothing waits on you.", 1: "1 decision waits"}.get(
         count, f"{count} decisions wait"
