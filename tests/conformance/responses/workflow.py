@@ -104,13 +104,13 @@ def _signed_in() -> httpx.Client:
     return browser
 
 
-def _card_of(browser: httpx.Client, session: Session) -> int | None:
-    """The ask's number, once its card is on the front page."""
+def _card_of(browser: httpx.Client, session: Session) -> int:
+    """The ask's number once its card is on the front page, 0 until then."""
     from asks.models import Ask
 
     ask = Ask.objects.filter(session=session).first()
     page = browser.get("/").text
-    return ask.pk if ask and f'id="ask-{ask.pk}"' in page and "Which ledger" in page else None
+    return ask.pk if ask and f'id="ask-{ask.pk}"' in page and "Which ledger" in page else 0
 
 
 def _click(browser: httpx.Client, ask_id: int, label: str) -> None:
