@@ -30,11 +30,11 @@ browser: install-dev
 	@$(PYTHON) -m tests.browser
 
 test: install-dev browser ## Run every test, those in a real browser last
-	$(PYTHON) -m pytest -n 2 -m "not e2e" $(ARGS)
+	$(PYTHON) -m pytest -n 2 -m "not e2e and not chaos" $(ARGS)
 	$(PYTHON) -m pytest -m e2e $(ARGS)
 
 test-fast: install-dev ## Run the tests that need no browser
-	$(PYTHON) -m pytest -n 2 -m "not e2e" $(ARGS)
+	$(PYTHON) -m pytest -n 2 -m "not e2e and not chaos" $(ARGS)
 
 check: install-dev ## Lint, types, layers, migrations, house style, templates
 	$(PYTHON) -m ruff check .

@@ -32,6 +32,8 @@ from tests.dispatch.world import (
 )
 from workspace.postgres import LocalPostgres
 
+pytestmark = pytest.mark.chaos
+
 StartWorker = Callable[..., Worker]
 #: What was committed survives the death of the server, though not of the machine.
 SETTINGS = {"fsync": "off", "full_page_writes": "off"}

@@ -56,7 +56,10 @@ def may_make_hosts() -> bool:
     return made.returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not may_make_hosts(), reason="needs root, iproute2 and Linux")
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.skipif(not may_make_hosts(), reason="needs root, iproute2 and Linux"),
+]
 
 
 @dataclass(frozen=True)

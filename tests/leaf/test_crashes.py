@@ -27,6 +27,8 @@ from tests.leaf.world import ITEM, key_for, leaf_agent
 from tests.live_server import LiveServer
 from workspace.postgres import LocalPostgres
 
+pytestmark = pytest.mark.chaos
+
 #: The agent thinks for so long, and is interrupted in the middle of it.
 THINKS = 1.5
 QUICK = {"RUN_LEASE_SECONDS": "3", "LEAF_SYNC_QUEUE_SECONDS": "60"}
