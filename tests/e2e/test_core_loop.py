@@ -113,8 +113,9 @@ def test_a_killed_worker_loses_no_answer(page: Page, demo: User, worker: Managed
     question = page.locator("article", has_text="Which ledger: EU or US?")
     expect(question).to_be_visible(timeout=PATIENCE)
     worker.kill()
+    page.goto("/")  # a card that has just arrived takes no click for half a second
     question.get_by_role("button", name="US").click()
-    expect(page).to_have_title("Needs you")
+    expect(page).to_have_title("Needs you", timeout=PATIENCE)
     assert Run.objects.filter(session=session, status="queued").count() == 1
 
     page.goto(f"/sessions/{session.pk}/")
