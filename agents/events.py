@@ -2,7 +2,7 @@
 
 Kinds: started, output, step, report, notice, usage, ignored, summary, error and ended of a turn;
 asked, verdict, refused, withdrawn, expired, superseded of an ask; message, mail, mail_sent, mail_lost;
-state of the session itself.
+state of the session itself. noted is what only a protocol's own door tells: {kind, ...}.
 """
 
 from __future__ import annotations

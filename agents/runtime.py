@@ -107,6 +107,17 @@ class Noticed:
 
 
 @dataclass(frozen=True)
+class Noted:
+    """Something that only a protocol's own door tells, in its own words (JSON). No page shows it.
+
+    ``kind`` is the protocol. It lands every time it is told, in the order of what is told.
+    """
+
+    kind: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Ignored:
     """A line that looked like a marker and was not taken."""
 
@@ -144,7 +155,7 @@ class Ended:
     give_up: bool = False
 
 
-TurnEvent = Started | Said | Step | Reported | Noticed | Ignored | Usage | Ended
+TurnEvent = Started | Said | Step | Reported | Noticed | Noted | Ignored | Usage | Ended
 
 
 class Runtime(Protocol):

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from agents import starting
 from agents.events import NewEvent
-from agents.runtime import Ignored, Noticed, Reported, Said, Step, Turn, TurnEvent, Usage
+from agents.runtime import Ignored, Noted, Noticed, Reported, Said, Step, Turn, TurnEvent, Usage
 from agents.starting import ClaimLost
 
 #: Seconds from one write to the next, and how much (characters, events) makes one come sooner.
@@ -146,6 +146,8 @@ class Transcript:
                 return NewEvent("step", self._actor, title, facts, once_key=key)
             case Usage(data):
                 return self._numbered("usage", "system", data=data)
+            case Noted(kind, data):
+                return self._numbered("noted", self._actor, data={**data, "kind": kind})
             case _:
                 raise TypeError(f"{type(event).__name__} is not written to a transcript.")
 

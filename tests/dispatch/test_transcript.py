@@ -15,7 +15,7 @@ from agents import starting, transcript
 from agents.database import in_database, once_in_database
 from agents.events import NewEvent
 from agents.models import Event, Run, Session
-from agents.runtime import Fence, Noticed, Reported, Said, Step, Turn, Usage
+from agents.runtime import Fence, Noted, Noticed, Reported, Said, Step, Turn, Usage
 from agents.starting import ClaimLost
 from agents.transcript import Transcript
 from tests.dispatch.world import DONE, eventually, said, seqs, session_of, start
@@ -57,6 +57,24 @@ def test_words_and_what_happens_between_them_keep_their_order(turn: Turn, sessio
     assert kinds(session)[-5:] == ["output", "step", "output", "report", "notice"]
     assert said(session) == "abc"
     assert seqs(session) == list(range(1, len(seqs(session)) + 1))
+
+
+def test_what_a_protocol_notes_keeps_its_place_and_lands_every_time(
+    turn: Turn, session: Session
+) -> None:
+    note = Noted("eve", {"type": "step.started", "data": {"stepIndex": 0}})
+    tell(turn, note, Said("a"), note)
+    events = list(session.events.order_by("seq"))[-3:]
+    assert [event.kind for event in events] == ["noted", "output", "noted"]
+    assert (
+        events[0].data
+        == events[2].data
+        == {
+            "kind": "eve",
+            "type": "step.started",
+            "data": {"stepIndex": 0},
+        }
+    )
 
 
 def test_the_first_words_are_written_at_once(

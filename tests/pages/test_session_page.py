@@ -116,6 +116,20 @@ def test_what_an_answer_said_is_in_the_thread(
     assert "mind <b>FX</b>" in words
 
 
+def test_what_only_a_protocols_door_tells_is_not_in_the_thread(
+    as_owner: Client, session: Session
+) -> None:
+    say(session, "unheard", kind="noted")
+    say(session, "heard")
+    page = open_page(as_owner, session)
+    assert "heard" in page.one("ol", id="stream").words
+    assert "unheard" not in str(page.one("ol", id="stream").words).split()
+    last = seqs(page)[-1]
+    polled = as_owner.get(f"/sessions/{session.pk}/events?after={last - 2}").content.decode()
+    assert "unheard" not in polled
+    assert f'<li data-seq="{last - 1}" hidden></li>' in polled
+
+
 def test_a_long_thread_shows_its_end_and_leads_to_its_beginning(
     as_owner: Client, session: Session
 ) -> None:

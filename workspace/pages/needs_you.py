@@ -78,7 +78,7 @@ def _pane_of_first(places: Sequence[cards.Line], blocked: list[Session]) -> Pane
 
 def recent_events(session_id: int, *, limit: int = 20) -> list[Event]:
     """The newest events of a session that say something at a glance, oldest first."""
-    telling = Event.objects.filter(session=session_id).exclude(kind__in=("output", "usage"))
+    telling = Event.objects.filter(session=session_id).exclude(kind__in=("output", "usage", "noted"))
     newest = telling.select_related("run", "session__agent").order_by("-seq")
     return list(reversed(newest[:limit]))
 

@@ -145,7 +145,7 @@ def _find(request: OwnerRequest, session_id: int) -> Session:
 
 
 def _thread(found: Session, before: int | None) -> list[Event]:
-    events = found.events.select_related("run")
+    events = found.events.select_related("run").exclude(kind="noted")
     if before is not None:
         events = events.filter(seq__lt=before)
     return list(reversed(events.order_by("-seq")[:PAGE]))
