@@ -76,12 +76,17 @@ def redeem(
 
 @transaction.atomic(durable=True)
 def begin(
-    *, session_id: int, operation: str, params: Json, fence: Fence | None = None
+    *,
+    session_id: int,
+    operation: str,
+    params: Json,
+    fence: Fence | None = None,
+    quiet: bool = False,
 ) -> Begun | None:
     """Take a grant and write down, for good, that its action is being done from now on.
 
     With a ``fence`` only as long as that claim holds. None means: do not do it. It is said in the
-    thread.
+    thread, unless ``quiet``: where a person is asked at once instead.
     """
     session = lock_session(session_id)
     run = starting.held(fence).first() if fence else None
@@ -91,7 +96,8 @@ def begin(
         session, operation, params
     )
     if grant is None:
-        _say_refused(session, run, operation)
+        if not quiet:
+            _say_refused(session, run, operation)
         return None
     taken = Redemption.objects.create(grant=grant, run=run, epoch=fence.epoch if fence else 0)
     return Begun(taken.pk, grant)

@@ -46,7 +46,6 @@ def test_the_settings_are_read_and_all_are_named() -> None:
     for path in SOURCES:
         read |= set(re.findall(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"", path.read_text()))
     by_others = {"DJANGO_SETTINGS_MODULE", "XDG_STATE_HOME", "PORT", "DEMO_PACE", "PATH"}
-    by_others |= {"NEEDS_YOU_APPROVED"}  # what our runtime tells its own shim
     assert named - by_others <= read
     assert read - by_others <= named
 

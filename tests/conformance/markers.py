@@ -98,13 +98,32 @@ def _install(folder: Path) -> Path:
     return modules
 
 
-def _take(chosen: dict[str, Any], mission: str, **more: Any) -> list[Any]:
+class Approved:
+    """Grants without a database: exactly what it was made with, each once."""
+
+    def __init__(self, *actions: tuple[str, Any]) -> None:
+        self.left = list(actions)
+        self.ended: list[tuple[int, bool]] = []
+
+    async def take(self, operation: str, params: Any) -> int | None:
+        if (operation, params) not in self.left:
+            return None
+        self.left.remove((operation, params))
+        return 7
+
+    async def end(self, number: int, *, happened: bool) -> None:
+        self.ended.append((number, happened))
+
+
+def _take(
+    chosen: dict[str, Any], mission: str, book: Approved | None = None, **more: Any
+) -> list[Any]:
     """The events of one turn."""
     from workspace.protocols.markers.runtime import MarkersRuntime
 
     async def events_of() -> list[Any]:
-        turn = _turn(chosen, mission, **more)
-        async with aclosing(MarkersRuntime().take_turn(turn)) as events:
+        turn, grants = _turn(chosen, mission, **more), book or Approved()
+        async with aclosing(MarkersRuntime(lambda _: grants).take_turn(turn)) as events:
             return [event async for event in events]
 
     return asyncio.run(events_of())
@@ -180,12 +199,16 @@ def an_escalated_permission(acpx: Acpx) -> None:
     check("escalation: refused meanwhile", "permission: r" in "".join(_texts(first, "Said")))
     data = {"operation": "Bash", "params": {"command": "rm -rf x"}, "meaning": "approve"}
     approved = (Given("verdict", "human:owner", "Allow once", {"option": "allow", **data}),)
-    second = _take(chosen, "Use perm.", given=approved)
-    check("approved: given in the next turn", "permission: a" in "".join(_texts(second, "Said")))
-    check("approved: not asked again", not [ask for ask in second[-1].asks if ask.action])
-    other = _take(chosen, "Use perm again.", given=approved)
+    book = Approved(("Bash", {"command": "rm -rf x"}))
+    other = _take(chosen, "Use perm again.", book, given=approved)
     check("approved: nothing else is", "permission: r" in "".join(_texts(other, "Said")))
     check("approved: that is asked", [a.action.params for a in other[-1].asks if a.action])
+    second = _take(chosen, "Use perm.", book, given=approved)
+    check("approved: given in the next turn", "permission: a" in "".join(_texts(second, "Said")))
+    check("approved: not asked again", not [ask for ask in second[-1].asks if ask.action])
+    check("approved: how it ended is told", book.ended == [(7, True)])
+    third = _take(chosen, "Use perm.", book, given=approved)
+    check("approved: never given twice", "permission: r" in "".join(_texts(third, "Said")))
 
 
 def what_breaks(acpx: Acpx) -> None:
@@ -210,7 +233,7 @@ def a_cancelled_turn(acpx: Acpx) -> None:
         from workspace.protocols.markers.runtime import MarkersRuntime
 
         turn = _turn(acpx.settings(_mock(), "exec", "-f", "-"), "hang")
-        async with aclosing(MarkersRuntime().take_turn(turn)) as coming:
+        async with aclosing(MarkersRuntime(lambda _: Approved()).take_turn(turn)) as coming:
             async for event in coming:
                 events.append(event)
                 if type(event).__name__ == "Reported":

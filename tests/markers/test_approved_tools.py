@@ -1,40 +1,57 @@
-"""What the owner approved is given to the agent exactly, once, and nothing wider."""
+"""What stands between acpx and an agent gives exactly what the worker grants, and tells how it ended."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from workspace.protocols.markers import approved_tools
-from workspace.protocols.markers.approved_tools import Gate
+from workspace.protocols.markers.approved_tools import Gate, Worker, once
 
-MOCK = Path(__file__).parents[1] / "conformance/markers/mock_acp_agent.py"
-BASH = {"operation": "Bash", "params": {"command": "rm -rf x"}}
+COMMAND = {"command": "rm -rf x"}
 OPTIONS = [{"optionId": "a", "kind": "allow_once"}, {"optionId": "r", "kind": "reject_once"}]
 
 
+class Granted:
+    """Grants in memory: each of these once."""
+
+    def __init__(self, *actions: tuple[object, object]) -> None:
+        self.left = list(actions)
+        self.ended: list[tuple[int, bool]] = []
+
+    def take(self, operation: object, params: object) -> int | None:
+        if (operation, params) not in self.left:
+            return None
+        self.left.remove((operation, params))
+        return len(self.left)
+
+    def end(self, number: int, *, happened: bool) -> None:
+        self.ended.append((number, happened))
+
+
 def request(title: str, given: Any, number: int = 101, **more: Any) -> bytes:
-    params = {"toolCall": {"title": title, "rawInput": given}, "options": OPTIONS, **more}
+    call = {"toolCallId": "t1", "title": title, "rawInput": given}
+    params = {"toolCall": call, "options": OPTIONS, "sessionId": "s", **more}
     asked = {"id": number, "method": "session/request_permission", "params": params}
     return json.dumps(asked).encode()
 
 
+def update(status: str, call: str = "t1") -> bytes:
+    told = {"sessionUpdate": "tool_call_update", "toolCallId": call, "status": status}
+    return json.dumps({"method": "session/update", "params": {"update": told}}).encode()
+
+
 def test_exactly_what_was_approved_is_given_and_only_once() -> None:
-    gate = Gate([BASH])
-    answer = gate.answer(request("Bash: rm -rf x", BASH["params"]))
+    gate = Gate(Granted(("Bash", COMMAND)))
+    answer = gate.answer(request("Bash: rm -rf x", COMMAND))
     assert answer is not None
     assert json.loads(answer) == {
         "jsonrpc": "2.0",
         "id": 101,
         "result": {"outcome": {"outcome": "selected", "optionId": "a"}},
     }
-    assert gate.answer(request("Bash: rm -rf x", BASH["params"])) is None
+    assert gate.answer(request("Bash: rm -rf x", COMMAND)) is None
 
 
 @pytest.mark.parametrize(
@@ -43,59 +60,67 @@ def test_exactly_what_was_approved_is_given_and_only_once() -> None:
         ("Bash: rm -rf X", {"command": "rm -rf X"}),
         ("Bash: rm -rf x", {"command": "rm -rf x", "cwd": "/"}),
         ("Bash: rm -rf x", None),
-        ("Edit: rm -rf x", {"command": "rm -rf x"}),
-        ("Bash: rm -rf x", {"command": "rm -rf x", "name": "Other"}),
+        ("Edit: rm -rf x", COMMAND),
+        ("Bash: rm -rf x", {**COMMAND, "name": "Other"}),
     ],
 )
 def test_anything_else_is_left_to_acpx(title: str, given: Any) -> None:
-    assert Gate([BASH]).answer(request(title, given)) is None
+    granted = Granted(("Bash", COMMAND))
+    assert Gate(granted).answer(request(title, given)) is None
+    assert granted.left
 
 
-def test_true_is_not_one_and_order_does_not_matter() -> None:
-    approved = [{"operation": "T", "params": {"a": 1, "b": [True]}}]
-    assert Gate(approved).answer(request("T", {"a": True, "b": [1]})) is None
-    assert Gate(approved).answer(request("T", {"b": [True], "a": 1})) is not None
-
-
-def test_without_a_way_to_allow_once_nothing_is_given() -> None:
+def test_without_a_way_to_allow_once_nothing_is_taken() -> None:
+    granted = Granted(("Bash", COMMAND))
     always = [{"optionId": "a", "kind": "allow_always"}]
-    assert Gate([BASH]).answer(request("Bash", BASH["params"], options=always)) is None
+    assert Gate(granted).answer(request("Bash", COMMAND, options=always)) is None
+    assert granted.left
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"null", b'{"params": 1}', b'{"method": "x"}'])
 def test_other_lines_pass(line: bytes) -> None:
-    assert Gate([BASH]).answer(line) is None
+    assert Gate(Granted(("Bash", COMMAND))).answer(line) is None
 
 
-@pytest.mark.parametrize(("approved", "option"), [([BASH], "a"), ([], None)])
-def test_between_a_client_and_a_real_agent(
-    tmp_path: Path, approved: list[dict[str, Any]], option: str | None
+@pytest.mark.parametrize(
+    ("updates", "ended"),
+    [
+        ([update("completed")], [(0, True)]),
+        ([update("failed")], [(0, False)]),
+        ([update("in_progress"), update("completed", "t2")], []),
+        ([update("completed"), update("failed")], [(0, True)]),
+    ],
+)
+def test_how_it_ended_is_what_the_agent_says_of_that_call(
+    updates: list[bytes], ended: list[tuple[int, bool]]
 ) -> None:
-    """The agent asks for a permission: it has it from us, or the request comes through to us."""
-    (tmp_path / "approved.json").write_text(json.dumps(approved))
-    gate = subprocess.Popen(
-        [sys.executable, approved_tools.__file__, sys.executable, str(MOCK)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={"PATH": os.defpath, "NEEDS_YOU_APPROVED": str(tmp_path / "approved.json")},
+    granted = Granted(("Bash", COMMAND))
+    gate = Gate(granted)
+    assert gate.answer(update("completed")) is None
+    gate.answer(request("Bash", COMMAND))
+    assert [gate.answer(line) for line in updates] == [None] * len(updates)
+    assert granted.ended == ended
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere/at/all"])
+def test_nobody_to_ask_gives_nothing(path: str) -> None:
+    assert Worker(path).take("Bash", COMMAND) is None
+
+
+class TestOnce:
+    """A command that runs if exactly this was approved."""
+
+    @pytest.mark.parametrize(("code", "happened"), [(0, True), (3, False)])
+    def test_it_runs_once_and_its_exit_says_how_it_went(self, code: int, happened: bool) -> None:
+        granted = Granted(("pay", {"amount": 5}))
+        words = ["pay", '{"amount": 5}', "--", "sh", "-c", f"exit {code}"]
+        assert once(words, granted) == code
+        assert granted.ended == [(0, happened)]
+        assert once(words, granted) == 77
+
+    @pytest.mark.parametrize(
+        "words",
+        [[], ["pay"], ["pay", "{", "--", "true"], ["pay", "{}", "true"], ["pay", "{}", "--"]],
     )
-    assert gate.stdin is not None
-    assert gate.stdout is not None
-    prompt = {"prompt": [{"type": "text", "text": "perm"}]}
-    gate.stdin.write(json.dumps({"id": 1, "method": "session/prompt", "params": prompt}) + "\n")
-    gate.stdin.flush()
-    said = ""
-    for line in gate.stdout:
-        frame = json.loads(line)
-        if frame.get("method") == "session/request_permission":
-            assert option is None
-            refused = {"id": frame["id"], "result": {"outcome": {"optionId": "r"}}}
-            gate.stdin.write(json.dumps(refused) + "\n")
-            gate.stdin.flush()
-        said += json.dumps(frame)
-        if "stopReason" in frame.get("result", {}):
-            break
-    gate.communicate()
-    assert f"permission: {option or 'r'}" in said
-    assert gate.returncode == 0
+    def test_anything_that_is_no_such_command_line_is_refused(self, words: list[str]) -> None:
+        assert once(words, Granted(("pay", {}))) == 2

@@ -10,19 +10,21 @@ from django.contrib.auth.models import User
 from agents.capsule import write_capsule
 from agents.models import Run, Session
 from asks.drafts import ActionDraft
+from asks.models import Grant
 from tests.factories import ask, claim, draft, verdict_on
 from workspace.protocols.markers.acpx import Escalation
 from workspace.protocols.markers.approvals import approval
-from workspace.protocols.markers.runtime import _approved
 
 pytestmark = pytest.mark.django_db
 
 
-def next_capsule(session: Session) -> tuple[str, list[dict[str, object]]]:
+def next_capsule(session: Session) -> tuple[str, list[object]]:
+    """What the next turn is told, and what it may do."""
     run = Run.objects.filter(session=session).order_by("-number").first()
     assert run is not None
     turn = claim(run)
-    return write_capsule(turn, closing=""), _approved(turn)
+    granted = Grant.objects.filter(session=session, redemption=None)
+    return write_capsule(turn, closing=""), [(one.operation, one.params) for one in granted]
 
 
 @pytest.mark.parametrize(
@@ -39,8 +41,7 @@ def test_a_decided_permission_reaches_the_next_turn(
     [decided] = [text for text in capsule.splitlines() if line in text]
     assert decided.startswith(f">   {line} ")
     assert json.loads(decided.partition("Bash ")[2]) == action
-    expected = [{"operation": "Bash", "params": action}] if option == "allow" else []
-    assert approved == expected
+    assert approved == ([("Bash", action)] if option == "allow" else [])
 
 
 def test_a_question_releases_nothing(session: Session, owner: User) -> None:

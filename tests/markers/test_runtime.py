@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from agents import process_groups
 from agents.lifecycle import Outcome
-from agents.runtime import Ended, Given, Ignored, Mail, Noticed, Reported, Said, Started, Step, Turn
+from agents.runtime import Ended, Ignored, Mail, Noticed, Reported, Said, Started, Step, Turn
 from asks.drafts import AskDraft
 from tests.markers.turns import a_turn, verdict
 from workspace.protocols.markers.runtime import MarkersRuntime
@@ -220,21 +220,15 @@ def test_the_environment_is_the_settings_and_nothing_else(monkeypatch: pytest.Mo
     assert (told["OWN"], told["ALLOWED_X"]) == ("1", "yes")
 
 
-def test_what_was_approved_is_in_a_private_file() -> None:
+def test_grants_are_taken_at_a_socket_that_is_nobody_elses() -> None:
     source = """
         import os, stat
-        path = os.environ["NEEDS_YOU_APPROVED"]
-        print(oct(stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode)), open(path).read())
+        path = os.environ["NEEDS_YOU_GRANTS"]
+        mode = os.stat(os.path.dirname(path)).st_mode
+        print(oct(stat.S_IMODE(mode)), stat.S_ISSOCK(os.stat(path).st_mode))
     """
-    action = {"operation": "Bash", "params": {"command": "x"}}
-    given = (
-        verdict(**action, meaning="approve"),
-        verdict(operation="Rm", params={}, meaning="deny"),
-        verdict(text="yes"),
-        Given("message", "olivia", "approved", {**action, "meaning": "approve"}),
-    )
-    events, _ = take(running(source), given=given)
-    assert said(events).strip() == f"0o{stat.S_IRWXU:o} {json.dumps([action])}"
+    events, _ = take(running(source))
+    assert said(events).strip() == f"0o{stat.S_IRWXU:o} True"
 
 
 def test_acpx_frames_are_heard_from_a_real_process() -> None:

@@ -2,8 +2,8 @@
 """An agent of the Agent Client Protocol that plays scenes, for acpx to drive.
 
 The words of its prompt choose the scene: ``perm`` asks for a permission (``perm again`` for another
-one), ``hang`` never ends, ``crash`` dies, ``errorout`` answers with a rate limit. Each turn but
-those ends with a question.
+one, ``perm twice`` for it two times, ``perm lost`` dies with it in hand), ``hang`` never ends,
+``crash`` dies, ``errorout`` answers with a rate limit. Each other turn ends with a question.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Agent:
     def __init__(self) -> None:
         self.session = f"sess-{uuid.uuid4().hex[:8]}"
         self.requests = 100
+        self.forgetful = False
 
     def serve(self) -> NoReturn:
         while True:
@@ -48,6 +49,7 @@ class Agent:
             _say({"id": number, "error": {"code": -32601, "message": "Method not found"}})
 
     def play(self, prompt: str, number: object) -> None:
+        self.forgetful = "perm lost" in prompt
         if "hang" in prompt:
             self.text("REPORT: hanging\n")
             time.sleep(600)
@@ -61,6 +63,10 @@ class Agent:
         self.text("REPORT: héllo one\n")
         if "perm" in prompt:
             self.ask_permission("rm -rf y" if "perm again" in prompt else "rm -rf x")
+            if "perm twice" in prompt:
+                self.ask_permission("rm -rf x")
+            if "perm lost" in prompt:
+                sys.exit(9)
         self.update("tool_call", **_call("t2", "ls", "pending"))
         self.update("tool_call_update", **_call("t2", "ls", "completed"))
         self.update("usage_update", used=123, size=1000)
@@ -72,6 +78,8 @@ class Agent:
         asked = {"sessionId": self.session, "toolCall": call, "options": OPTIONS}
         chosen = self.request("session/request_permission", asked)["outcome"].get("optionId")
         self.text(f"permission: {chosen}\n")
+        if chosen == "a" and not self.forgetful:
+            self.update("tool_call_update", **call | {"status": "completed"})
 
     def request(self, method: str, params: Message) -> Message:
         self.requests += 1

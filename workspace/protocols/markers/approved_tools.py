@@ -5,30 +5,44 @@
          --agent "python3 .../approved_tools.py claude-agent-acp" exec -f -
 
 acpx can only approve by a tool's name or title, which is wider than what an owner was shown. This
-program answers a ``session/request_permission`` itself if it is for exactly a tool and an input
-that the owner approved for this turn (the file that NEEDS_YOU_APPROVED names), once each. All other
-traffic passes through unchanged, so acpx escalates as before.
+program asks the worker that runs the turn for the grant of exactly the tool and input that a
+``session/request_permission`` is for. The worker writes down that it is taken before it says yes,
+so no other turn gets it again; then this program answers the request itself, and tells how the
+agent said the tool ended. All other traffic passes through unchanged, so acpx escalates as before.
+
+    approved_tools.py --once OPERATION PARAMS -- COMMAND [ARGUMENT …]
+
+runs a command if exactly this was approved (PARAMS in JSON), once; 77 is its exit code if not.
 
 Standard library only, no Django: it is started for every turn.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
+
+#: The socket at which the worker gives grants.
+VARIABLE = "NEEDS_YOU_GRANTS"
+#: How long the worker may take to write down what is taken, in seconds.
+PATIENCE = 120.0
+NOT_APPROVED = 77
 
 
 def main(argv: list[str]) -> int:
+    if argv[:1] == ["--once"]:
+        return once(argv[1:], Worker(os.environ.get(VARIABLE, "")))
     if not argv:
         sys.stderr.write("usage: approved_tools.py AGENT [ARGUMENT …]\n")
         return 2
-    gate = Gate(_approved())
+    gate = Gate(Worker(os.environ.get(VARIABLE, "")))
     agent = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     to_agent = _Writer(agent.stdin)
     threading.Thread(target=_pass_on, args=(sys.stdin.buffer, to_agent), daemon=True).start()
@@ -39,27 +53,99 @@ def main(argv: list[str]) -> int:
     return agent.wait()
 
 
-class Gate:
-    """Knows what is approved, and lets each approval be used once."""
+def once(argv: list[str], worker: Grants) -> int:
+    """Run a command for what it is approved for, and write down how it ended. Its exit code."""
+    try:
+        operation, params, dashes, *command = argv
+        number = worker.take(operation, json.loads(params)) if command else None
+    except ValueError:
+        dashes, command = "", []
+    if dashes != "--" or not command:
+        sys.stderr.write("usage: approved_tools.py --once OPERATION PARAMS -- COMMAND …\n")
+        return 2
+    if number is None:
+        sys.stderr.write(f"{operation}: nobody approved exactly this, or it was begun already.\n")
+        return NOT_APPROVED
+    code = subprocess.run(command, check=False).returncode
+    worker.end(number, happened=code == 0)
+    return code
 
-    def __init__(self, approved: list[dict[str, Any]]) -> None:
-        self._left = [_exactly(one.get("operation"), one.get("params")) for one in approved]
+
+class Grants(Protocol):
+    """Who gives grants."""
+
+    def take(self, operation: object, params: object) -> int | None:
+        """Take the grant for exactly this: its number, or None if there is none left."""
+        ...
+
+    def end(self, number: int, *, happened: bool) -> None:
+        """Tell how it ended."""
+        ...
+
+
+class Worker:
+    """The process that runs this turn, at its socket: a line of JSON there, a line back."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def take(self, operation: object, params: object) -> int | None:
+        number = self._ask({"take": operation, "params": params})
+        return number if isinstance(number, int) else None
+
+    def end(self, number: int, *, happened: bool) -> None:
+        self._ask({"end": number, "happened": happened})
+
+    def _ask(self, question: dict[str, object]) -> object:
+        """What it answers. None if it cannot be asked: then nothing is given."""
+        if not self._path:
+            return None
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            line = json.dumps(question).encode() + b"\n"
+            with socket.socket(socket.AF_UNIX) as asked:
+                asked.settimeout(PATIENCE)
+                asked.connect(self._path)
+                asked.sendall(line)
+                return json.loads(asked.makefile("rb").readline(1000))
+        return None
+
+
+class Gate:
+    """Answers what is approved, and listens how it ends."""
+
+    def __init__(self, grants: Grants) -> None:
+        self._grants = grants
+        self._under_way: dict[str, int] = {}
 
     def answer(self, line: bytes) -> bytes | None:
         """The agent's answer for a request that is approved, or None: then acpx decides."""
         try:
-            request = json.loads(line)
-            call, options = request["params"]["toolCall"], request["params"]["options"]
-            asked = _exactly(_tool(call), call.get("rawInput"))
-            allow = next(one["optionId"] for one in options if one["kind"] == "allow_once")
-        except (ValueError, LookupError, TypeError, AttributeError, StopIteration, RecursionError):
+            message = json.loads(line)
+            if message.get("method") == "session/update":
+                self._listen(message["params"]["update"])
+            if message.get("method") == "session/request_permission":
+                asked = message["params"]
+                return self._permission(message["id"], asked["toolCall"], asked["options"])
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            pass
+        return None
+
+    def _permission(self, number: object, call: dict[str, Any], options: list[Any]) -> bytes | None:
+        allow = next((one["optionId"] for one in options if one["kind"] == "allow_once"), None)
+        taken = self._grants.take(_tool(call), call.get("rawInput")) if allow else None
+        if taken is None:
             return None
-        if request.get("method") != "session/request_permission" or asked not in self._left:
-            return None
-        self._left.remove(asked)
+        self._under_way[str(call.get("toolCallId"))] = taken
         outcome = {"outcome": {"outcome": "selected", "optionId": allow}}
-        answer = {"jsonrpc": "2.0", "id": request.get("id"), "result": outcome}
-        return json.dumps(answer).encode() + b"\n"
+        return json.dumps({"jsonrpc": "2.0", "id": number, "result": outcome}).encode() + b"\n"
+
+    def _listen(self, update: dict[str, Any]) -> None:
+        """Without such an update nobody knows how it ended, and the owner is asked."""
+        status = update.get("status")
+        if status in ("completed", "failed"):
+            taken = self._under_way.pop(str(update.get("toolCallId")), None)
+            if taken is not None:
+                self._grants.end(taken, happened=status == "completed")
 
 
 class _Writer:
@@ -102,16 +188,6 @@ def _tool(call: dict[str, Any]) -> str:
                 return str(given[key]).strip()
     title = (call.get("title") or "").strip()
     return re.split(r"[:\s]", title, maxsplit=1)[0].strip() or str(call.get("kind") or "") or "tool"
-
-
-def _exactly(tool: object, given: object) -> str:
-    """Equal for the same tool and input only: for Python 1, 1.0 and True would be one."""
-    return json.dumps([tool, given], sort_keys=True)
-
-
-def _approved() -> list[dict[str, Any]]:
-    path = os.environ.get("NEEDS_YOU_APPROVED")
-    return list(json.loads(Path(path).read_text())) if path else []
 
 
 if __name__ == "__main__":

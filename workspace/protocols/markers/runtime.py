@@ -4,7 +4,6 @@ input and speaks the marker protocol on standard output.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -23,12 +22,11 @@ from agents.processes import (
     run,
 )
 from agents.runtime import Ended, Started, Turn, TurnEvent
+from workspace.protocols.markers.approved_tools import VARIABLE as GRANTS
+from workspace.protocols.markers.granting import Books, GrantsOfTurn, socket_for
 from workspace.protocols.markers.hearing import Hearing, hearing_for
 from workspace.protocols.markers.instructions import closing_text
 from workspace.protocols.markers.settings import MarkersSettings
-
-APPROVED_VARIABLE = "NEEDS_YOU_APPROVED"
-"""Names a file with what the owner approved for this turn: [{"operation", "params"}, …] in JSON."""
 
 
 class MarkersRuntime:
@@ -37,6 +35,10 @@ class MarkersRuntime:
     key = "markers"
     settings_model = MarkersSettings
 
+    def __init__(self, books: Books = GrantsOfTurn) -> None:
+        """``books`` makes what writes down the grants that a turn takes."""
+        self._books = books
+
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = MarkersSettings.model_validate(turn.agent.settings)
@@ -44,10 +46,11 @@ class MarkersRuntime:
             yield _failed(f"The agent's settings are not usable. {_first_problem(error)}")
             return
         with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
-            command = _command(turn, settings, Path(folder))
-            async with aclosing(_listen(command, hearing_for(turn, settings))) as events:
-                async for event in events:
-                    yield event
+            async with socket_for(self._books(turn), Path(folder)) as grants:
+                command = _command(turn, settings, Path(folder), grants)
+                async with aclosing(_listen(command, hearing_for(turn, settings))) as events:
+                    async for event in events:
+                        yield event
 
 
 async def _listen(command: Command, hearing: Hearing) -> AsyncGenerator[TurnEvent, None]:
@@ -66,29 +69,17 @@ async def _listen(command: Command, hearing: Hearing) -> AsyncGenerator[TurnEven
         yield _failed(str(error))
 
 
-def _command(turn: Turn, settings: MarkersSettings, folder: Path) -> Command:
-    work, approved = folder / "work", folder / "approved.json"
+def _command(turn: Turn, settings: MarkersSettings, folder: Path, grants: str) -> Command:
+    work = folder / "work"
     work.mkdir()
-    approved.write_text(json.dumps(_approved(turn)))
     return Command(
         argv=tuple(settings.command),
         cwd=settings.cwd or str(work),
-        env=minimal_env(settings.env_allow, {**settings.env, APPROVED_VARIABLE: str(approved)}),
+        env=minimal_env(settings.env_allow, {**settings.env, GRANTS: grants}),
         stdin=write_capsule(turn, closing=closing_text(turn.agent.slug)),
         wall_clock_seconds=settings.wall_clock_seconds,
         output_limit_bytes=settings.output_limit_bytes,
     )
-
-
-def _approved(turn: Turn) -> list[dict[str, object]]:
-    """The bound actions that the verdicts of this turn release."""
-    return [
-        {"operation": given.data["operation"], "params": given.data.get("params")}
-        for given in turn.given
-        if given.kind == "verdict"
-        and given.data.get("operation")
-        and given.data.get("meaning") == "approve"
-    ]
 
 
 def _failed(words: str) -> Ended:
