@@ -25,7 +25,9 @@ class ActionDraft:
     """What an approval releases: exactly this operation with exactly these params (JSON).
 
     ``files`` are paths whose content is bound too. With ``always_asks`` the protocol itself waits
-    for a person, so that no policy can let it pass.
+    for a person, so that no policy can let it pass. ``schema`` is the JSON Schema (2020-12) of the
+    params, where the protocol knows it: what an owner changes before approving must fit it. One that
+    cannot be used leaves the action as it is: it can be approved or denied, not changed.
     """
 
     operation: str
@@ -33,6 +35,7 @@ class ActionDraft:
     money_critical: bool = False
     files: tuple[str, ...] = ()
     always_asks: bool = False
+    schema: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

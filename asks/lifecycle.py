@@ -63,6 +63,8 @@ class Reason(models.TextChoices):
     INVALID = "invalid", "This answer cannot be kept as it is."
     EMPTY = "empty", "An empty answer is not an answer."
     UNKNOWN_OPTION = "unknown_option", "That option was not offered."
+    NOT_EDITABLE = "not_editable", "This action may not be changed here. Nothing was approved."
+    BAD_EDIT = "bad_edit", "What you changed does not fit. Nothing was approved."
     REASON_REQUIRED = "reason_required", "This answer needs a reason in words."
 
 
@@ -83,5 +85,7 @@ HTTP_STATUS: dict[Reason, int] = {
     Reason.INVALID: 422,
     Reason.EMPTY: 422,
     Reason.UNKNOWN_OPTION: 422,
+    Reason.NOT_EDITABLE: 403,
+    Reason.BAD_EDIT: 422,
     Reason.REASON_REQUIRED: 422,
 }

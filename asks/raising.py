@@ -13,7 +13,17 @@ from agents import events, hints, prose, waking
 from agents.lifecycle import Cause
 from agents.models import Run, Session
 from agents.words import storable
-from asks import allowing, binding, bound_files, closing, draft_check, owing, policies, terms
+from asks import (
+    allowing,
+    binding,
+    bound_files,
+    closing,
+    draft_check,
+    owing,
+    params_schema,
+    policies,
+    terms,
+)
 from asks.draft_check import BadDraft
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import AskStatus
@@ -213,6 +223,7 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Rul
         operation=action.operation,
         params=null if action.params is None else action.params,
         files=files,
+        schema=params_schema.usable(action.schema),
         action_hash=binding.action_hash(action.operation, action.params, files),
         policy_version=ruling.version,
         run_version=binding.run_version(binding.newest_run(session, run)),

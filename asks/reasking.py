@@ -106,4 +106,5 @@ def draft_of(ask: Ask) -> AskDraft:
 
 def _action_of(ask: Ask, gate: Gate) -> ActionDraft:
     params = binding.restored(gate.params)
-    return ActionDraft(gate.operation, params, ask.money_critical, files=tuple(gate.files))
+    files = tuple(gate.files)
+    return ActionDraft(gate.operation, params, ask.money_critical, files=files, schema=gate.schema)

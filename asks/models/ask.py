@@ -170,7 +170,8 @@ class Gate(models.Model):
 
     ``number`` counts 0, 1, 2 … in the session. The binding is ``action_hash`` (of operation, params
     and the files they name), ``policy_version`` and ``run_version``; an answer must echo all three.
-    ``files`` is {path: digest or why there is none}, as they were when it was asked.
+    ``files`` is {path: digest or why there is none}, as they were when it was asked. ``schema`` is
+    the JSON Schema of the params, if the protocol knows one.
     """
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="gate")
@@ -179,6 +180,7 @@ class Gate(models.Model):
     operation = models.CharField(max_length=200)
     params = models.JSONField()
     files = models.JSONField(default=dict, db_default=Value({}, JSONField()), blank=True)
+    schema = models.JSONField(null=True, blank=True)
     action_hash = models.CharField(max_length=80)
     policy_version = models.PositiveIntegerField()
     run_version = models.CharField(max_length=40)

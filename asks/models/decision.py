@@ -20,7 +20,8 @@ class Verdict(models.Model):
     """The one answer to an ask, by a person. Written once, never changed.
 
     ``option_label`` is the label as it was shown; ``echo`` the binding as it came back;
-    ``on_behalf_of`` who had delegated it to them.
+    ``on_behalf_of`` who had delegated it to them. ``edit`` is there if the call was changed before
+    it was approved: {"original": params, "edited": params, "action_hash": of the edited call}.
     """
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="verdict")
@@ -39,6 +40,7 @@ class Verdict(models.Model):
     text = models.TextField(blank=True)
     meaning = models.CharField(max_length=16, choices=Meaning.choices, default=Meaning.ANSWER)
     echo = models.JSONField(null=True, blank=True)
+    edit = models.JSONField(null=True, blank=True)
     via = models.CharField(max_length=16, default="page")
     decided_at = models.DateTimeField(db_default=Now())
 
@@ -48,6 +50,9 @@ class Verdict(models.Model):
             models.CheckConstraint(
                 condition=Q(option__isnull=False) | Q(text__regex=VISIBLE),
                 name="a_verdict_says_something",
+            ),
+            models.CheckConstraint(
+                condition=Q(edit__isnull=True) | Q(meaning="approve"), name="only_an_approval_edits"
             ),
         ]
         indexes = [models.Index(fields=["decided_by", "-decided_at"], name="verdicts_by_person")]
