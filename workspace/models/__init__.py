@@ -1,6 +1,7 @@
 """What the workspace itself remembers: sign-in links, API keys, what is to be told outside, responses."""
 
 from workspace.models.entry import EntryLink
+from workspace.models.eve import EveResult, EveTurn
 from workspace.models.keys import ApiKey, Scope
 from workspace.models.outbox import Delivery, DeliveryState, OutboxItem, OutboxKind
 from workspace.models.responses import Response, ResponseEvent, ResponseInput, ResponseStatus
@@ -11,6 +12,8 @@ __all__ = [
     "Delivery",
     "DeliveryState",
     "EntryLink",
+    "EveResult",
+    "EveTurn",
     "OutboxItem",
     "OutboxKind",
     "Response",

@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from workspace.protocols import models
+from workspace.protocols.models import NoSuchModel, know
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
     from pydantic_ai.models.function import AgentInfo
 
+__all__ = ["SCRIPTED", "NoSuchModel", "chosen", "know", "model_named", "scripted"]
+
 SCRIPTED = "scripted"
-_known: dict[str, Callable[[], Model]] = {}
-
-
-class NoSuchModel(Exception):
-    """A model that cannot be used as things are set up, with why not."""
-
-
-def know(name: str, make: Callable[[], Model]) -> None:
-    """Have a name stand for a model of one's own making."""
-    _known[name] = make
 
 
 def model_named(name: str) -> Model:
     """The model of that name. Raises NoSuchModel, which trying again does not change."""
-    from pydantic_ai.exceptions import UserError
-    from pydantic_ai.models import infer_model
-
-    if name in _known:
-        return _known[name]()
     if name.startswith(f"{SCRIPTED}:"):
         return scripted(_seconds(name.partition(":")[2]))
-    try:
-        return infer_model(name)
-    except (UserError, ImportError, ValueError) as error:
-        raise NoSuchModel(f"The model “{name}” cannot be used: {error}") from error
+    return models.model_named(name)
 
 
 def chosen(own: str, others: dict[str, str], asked: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agents.runtime import Said, Step, Usage
 from agents.words import is_blank, is_storable, storable
+from workspace.protocols import models
 from workspace.protocols.leaf import brains, texts
 from workspace.protocols.leaf.volume import Outside, Unreadable, Volume
 
@@ -259,10 +260,4 @@ def _sorted(error: Exception, job: Review, turn: _Turn) -> Failed | Broke:
     if isinstance(error, known.UnexpectedModelBehavior):
         invalid = turn.tried[-1:] == ["submit_verdict"]
         return Failed("invalid_verdict" if invalid else "no_verdict", words)
-    limits = (known.ModelRateLimitError, known.ModelQuotaExceededError)
-    settings = (known.ModelAuthenticationError, known.ModelNotFoundError, known.UserError)
-    return Broke(
-        words,
-        limited=isinstance(error, limits),
-        for_good=isinstance(error, (*settings, brains.NoSuchModel)),
-    )
+    return Broke(words, limited=models.is_limit(error), for_good=models.is_for_good(error))

@@ -1,0 +1,167 @@
+"""Tools: plain functions with typed inputs, which a model may call.
+
+Inputs are checked strictly against the function's annotations before anything else happens: what
+has the wrong type never reaches a person, nor the function.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
+
+from workspace.toolkit.approval import Needs, never
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
+#: Names that the runtime gives a meaning of its own.
+RESERVED = frozenset({"ask_question"})
+Function = Callable[..., Any]
+
+
+class BadTool(TypeError):
+    """A function that cannot be a tool as it is, with why not."""
+
+
+class BadInput(ValueError):
+    """Input that a tool does not take, in words for the model."""
+
+
+class ToolFailed(Exception):
+    """Raised by a tool that did nothing, with why, for the model and the owner.
+
+    Any other exception leaves open whether an approved call has happened: the owner is asked.
+    """
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a tool may know of its call, by a parameter that is annotated with this class.
+
+    ``call_id`` is the same however often a call is tried, so it serves as an idempotency key.
+    """
+
+    agent: str
+    session_id: int
+    call_id: str
+    approved: bool
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model may call, what it takes, and when it needs an approval."""
+
+    name: str
+    description: str
+    function: Function
+    inputs: type[BaseModel]
+    needs: Needs
+    seconds: float | None = None
+    context_name: str = ""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema (2020-12) of its input."""
+        made = self.inputs.model_json_schema(by_alias=True)
+        return {key: value for key, value in made.items() if key != "title"}
+
+    def checked(self, given: object) -> dict[str, Any]:
+        """Input as JSON with every default filled in. Raises BadInput, naming the field."""
+        return self._read(given).model_dump(mode="json", by_alias=True)
+
+    def arguments(self, given: object, context: ToolContext) -> dict[str, Any]:
+        """What the function is called with. Raises BadInput."""
+        read = self._read(given)
+        values = {name: getattr(read, name) for name in self.inputs.model_fields}
+        return values | ({self.context_name: context} if self.context_name else {})
+
+    def _read(self, given: object) -> BaseModel:
+        try:
+            return self.inputs.model_validate_json(json.dumps(given))
+        except ValidationError as error:
+            raise BadInput(_in_words(error)) from error
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadInput(f"It is no JSON: {error}") from error
+
+
+@overload
+def tool(function: Function, /) -> Tool: ...
+@overload
+def tool(
+    *,
+    needs_approval: Needs | None = None,
+    name: str = "",
+    description: str = "",
+    seconds: float | None = None,
+) -> Callable[[Function], Tool]: ...
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    needs_approval: Needs | None = None,
+    name: str = "",
+    description: str = "",
+    seconds: float | None = None,
+) -> Tool | Callable[[Function], Tool]:
+    """Make a function a tool. Raises BadTool for one that cannot be.
+
+    ``needs_approval`` is ``never()``, ``once()``, ``always()`` or a predicate of a ``Proposal``.
+    The description is the function's docstring unless given. ``seconds`` is how long a call may take.
+    """
+
+    def make(function: Function) -> Tool:
+        called = name or function.__name__
+        if not NAME.match(called) or called in RESERVED:
+            raise BadTool(f"A tool cannot be named “{called}”.")
+        hints, context = _hints(function, called)
+        return Tool(
+            name=called,
+            description=description or inspect.getdoc(function) or "",
+            function=function,
+            inputs=_inputs(function, called, hints, context),
+            needs=needs_approval or never(),
+            seconds=seconds,
+            context_name=context,
+        )
+
+    return make if function is None else make(function)
+
+
+def _hints(function: Function, name: str) -> tuple[dict[str, Any], str]:
+    """The annotations, and the name of the parameter that takes the context, if one does."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise BadTool(f"The annotations of “{name}” cannot be read: {error}") from error
+    context = next((key for key, hint in hints.items() if hint is ToolContext), "")
+    return hints, context
+
+
+def _inputs(function: Function, name: str, hints: dict[str, Any], context: str) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == context:
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise BadTool(f"“{name}” takes *{parameter.name}; a tool names each of its inputs.")
+        if parameter.name not in hints:
+            raise BadTool(f"“{name}” does not say of which type {parameter.name} is.")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
+    config = ConfigDict(extra="forbid", strict=True, frozen=True, protected_namespaces=())
+    try:
+        return create_model(f"{name}_input", __config__=config, **fields)
+    except (PydanticUserError, NameError) as error:
+        raise BadTool(f"The inputs of “{name}” cannot be checked: {error}") from error
+
+
+def _in_words(error: ValidationError) -> str:
+    """Each flaw with its place. What was sent is not repeated."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in flaw['loc']) or 'input'}: {flaw['msg']}"
+        for flaw in error.errors(include_url=False, include_input=False)[:10]
+    )
