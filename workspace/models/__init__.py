@@ -2,6 +2,7 @@
 
 from workspace.models.entry import EntryLink
 from workspace.models.eve import EveResult, EveTurn
+from workspace.models.eve_sessions import EveSession
 from workspace.models.keys import ApiKey, Scope
 from workspace.models.outbox import Delivery, DeliveryState, OutboxItem, OutboxKind
 from workspace.models.responses import Response, ResponseEvent, ResponseInput, ResponseStatus
@@ -13,6 +14,7 @@ __all__ = [
     "DeliveryState",
     "EntryLink",
     "EveResult",
+    "EveSession",
     "EveTurn",
     "OutboxItem",
     "OutboxKind",

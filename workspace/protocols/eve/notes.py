@@ -1,0 +1,41 @@
+"""What this door writes into a session's log beside what the runtime notes: facts only the wire tells.
+
+They are events of the kind ``noted`` like the runtime's, so that the stream is made from one log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agents import events
+from agents.models import Session
+from workspace.protocols.eve.happened import AT_REST, CANCELLED, CLEARED, DELIVERED, PASSED_OVER
+
+
+def delivered(session: Session, delivery_id: str, *, typed: str = "") -> None:
+    """What follows comes of this delivery; ``typed`` is the message that was taken as an answer."""
+    _note(session, DELIVERED, {"deliveryId": delivery_id, "message": typed})
+
+
+def passed_over(session: Session, ask_ids: Sequence[int]) -> None:
+    """The requests that are withdrawn now are withdrawn because a message went past them."""
+    _note(session, PASSED_OVER, {"askIds": list(ask_ids)})
+
+
+def cancelled(session: Session) -> None:
+    _note(session, CANCELLED, {})
+
+
+def cleared(session: Session) -> None:
+    _note(session, CLEARED, {})
+
+
+def at_rest(session: Session) -> None:
+    """Nothing more comes for now."""
+    _note(session, AT_REST, {})
+
+
+def _note(session: Session, what: str, data: dict[str, Any]) -> None:
+    noted = {"kind": "eve", "type": what, "data": data}
+    events.record(session, "noted", actor="system", data=noted)
