@@ -74,20 +74,16 @@ def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:
 
 
 def in_whose_name(asks: QuerySet[Ask], person: AbstractBaseUser) -> QuerySet[Ask]:
-    """Adds to asks that wait on a person ``in_the_name_of`` and ``delegated_until``; null for one's own.
+    """Adds ``by_delegation`` to asks that wait on a person: whose name, by its id; null for one's own.
 
-    They cost nothing where nothing is delegated, and no query in any case.
+    It costs nothing where nothing is delegated.
     """
     own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
     able = Q(delegator__agents=OuterRef("agent")) | Q(delegator__groups=OuterRef("answered_by"))
     reach = delegations_to(person).filter(able, Q(agent=None) | Q(agent=OuterRef("agent")))
     first = reach.exclude(_IsAny(F("delegator_id"), OuterRef("barred"))).order_by("pk")
-
-    def unless_own(field: str) -> Case:
-        return Case(When(own, then=None), default=Subquery(first.values(field)[:1]))
-
     return asks.annotate(
-        in_the_name_of=unless_own("delegator__username"), delegated_until=unless_own("ends_at")
+        by_delegation=Case(When(own, then=None), default=Subquery(first.values("pk")[:1]))
     )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.contrib.auth.models import AbstractBaseUser, User
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 
 from agents.lifecycle import NOTHING_IS_WRONG, WORKING, SessionState, Status
 from agents.models import Event, Session
 from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Option
+from asks.prepared import Prepared
 
 NOTICES = 20
 
@@ -62,7 +64,19 @@ def needs_you(person: AbstractBaseUser, *, limit: int = 50) -> Waiting:
 
 def badge(person: AbstractBaseUser) -> int:
     """How many cards wait on a person. Nothing else may be counted."""
-    return access.asks_for(person).count() + blocked_sessions(person).count()
+    if person.pk is None:
+        return 0
+    counts = [*_OPEN.rows(person.pk), *_BLOCKED.rows(person.pk)]
+    return sum(count for _, count in counts)
+
+
+def _counted(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
+    counted: QuerySet[Any, Any] = rows.order_by().values_list("status").annotate(Count("pk"))
+    return counted
+
+
+_OPEN = Prepared(lambda pk: _counted(access.asks_for(User(pk=pk))))
+_BLOCKED = Prepared(lambda pk: _counted(blocked_sessions(User(pk=pk))))
 
 
 def fine(person: AbstractBaseUser) -> QuerySet[Session]:

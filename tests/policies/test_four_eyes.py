@@ -13,7 +13,7 @@ from agents.models import Agent, Session
 from asks import access, delegating, queue
 from asks.answering import Answered, answer
 from asks.lifecycle import Reason
-from asks.models import Ask, LedgerRecord
+from asks.models import Ask, Delegation, LedgerRecord
 from asks.refusals import Refused
 from tests.factories import (
     REFUND,
@@ -163,7 +163,8 @@ def test_the_chain_is_looked_through_to_an_unbarred_name(
         delegating.delegate(by=giver, to=stranger, ends_at=clock.now() + DAY, reason="Away.")
     assert queue.badge(stranger) == 1
     (card,) = queue.needs_you(stranger).asks
-    assert card.in_the_name_of == "carl"  # type: ignore[attr-defined]
+    carls = Delegation.objects.get(delegator=colleague)
+    assert card.by_delegation == carls.pk  # type: ignore[attr-defined]
     result = reply(ask, stranger)
     assert isinstance(result, Answered)
     assert result.verdict.on_behalf_of == colleague

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from agents.models import Event, Session
 from asks import queue
 from asks.lifecycle import AskStatus
-from asks.models import Ask
+from asks.models import Ask, Delegation
+from asks.queue_page import Place
 from workspace.markdown import assembled
 from workspace.pages.card_facts import AskFacts, OptionFacts, facts_of, with_past
 from workspace.pages.card_rules import with_votes
@@ -74,41 +74,36 @@ def name_note(username: str | None, until: datetime | None) -> SafeString:
     return _render("parts/in_the_name_of.html", username=username, until=until)
 
 
-@dataclass(frozen=True)
-class Line:
-    """An open ask's place in the queue: all that its card needs while its HTML is remembered."""
+def ask_cards(places: Sequence[Place], *, csrf: str) -> list[SafeString]:
+    """The untouched cards at these places; two queries for those not remembered, else none.
 
-    pk: int
-    opened_at: datetime
-    session_id: int
-    version: int
-    in_the_name_of: str | None = None
-    until: datetime | None = None
-
-    @property
-    def key(self) -> Key:
-        """The moment guards against a restored database that gives a number away again."""
-        return self.pk, self.opened_at, age(self.opened_at), self.version
-
-
-def lines(asks: QuerySet[Ask]) -> list[Line]:
-    """The places of (a slice of) `asks.queue.open_asks`, in their order, in one query."""
-    columns = ["pk", "opened_at", "session_id", "card_version", "in_the_name_of", "delegated_until"]
-    rows = asks.prefetch_related(None).values_list(*columns)
-    return [Line(*row) for row in rows]
-
-
-def ask_cards(places: Sequence[Line], *, csrf: str) -> list[SafeString]:
-    """The untouched cards at these places; two queries for those not remembered, else none."""
-    keys = {place.pk: place.key for place in places}
+    One query more where the reader answers in somebody else's name.
+    """
+    keys = {place.pk: _key(place) for place in places}
     _remember([pk for pk, key in keys.items() if key not in _remembered])
+    notes = _name_notes(places)
     found = ((place, _remembered.get(keys[place.pk])) for place in places)
-    return [_for_reader(html, place, csrf) for place, html in found if html]
+    return [
+        assembled(html.replace(_CSRF_SLOT, csrf).replace(_NAME_SLOT, notes[place.by_delegation]))
+        for place, html in found
+        if html
+    ]
 
 
-def _for_reader(html: str, place: Line, csrf: str) -> SafeString:
-    note = name_note(place.in_the_name_of, place.until)
-    return assembled(html.replace(_CSRF_SLOT, csrf).replace(_NAME_SLOT, note))
+def _key(place: Place) -> Key:
+    """The moment guards against a restored database that gives a number away again."""
+    return place.pk, place.opened_at, age(place.opened_at), place.version
+
+
+def _name_notes(places: Sequence[Place]) -> dict[int | None, SafeString]:
+    """What is said of the names that the reader answers in, by the delegations' ids."""
+    ids = {place.by_delegation for place in places if place.by_delegation is not None}
+    notes: dict[int | None, SafeString] = dict.fromkeys((None, *ids), SafeString())
+    if ids:
+        for delegation in Delegation.objects.filter(pk__in=ids).select_related("delegator"):
+            name = delegation.delegator.get_username()
+            notes[delegation.pk] = name_note(name, delegation.ends_at)
+    return notes
 
 
 def _remember(missing: list[int]) -> None:
@@ -117,9 +112,9 @@ def _remember(missing: list[int]) -> None:
     if len(_remembered) > REMEMBERED:
         _remembered.clear()
     for ask in with_votes(with_past(queue.with_card_facts(Ask.objects.filter(pk__in=missing)))):
-        place = Line(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
+        place = Place(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
         card = ask_card(facts_of(ask), csrf=_CSRF_SLOT, name=SafeString(_NAME_SLOT))
-        _remembered[place.key] = str(card)
+        _remembered[_key(place)] = str(card)
 
 
 def blocked_card(

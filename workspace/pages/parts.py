@@ -10,17 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents.models import Event, Session
-from asks import access, queue
-from asks.models import Ask
+from asks import access, queue, queue_page
+from asks.queue_page import PAGE_SIZE, Place
 from workspace.markdown import assembled
 from workspace.pages import cards
-from workspace.pages.requests import PAGE_SIZE
 
 HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
 """A message that says only that the server is there."""
@@ -58,21 +56,22 @@ def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
     """What is new and what is over on a page that shows this person's queue from its top."""
     return _changes(
         person,
-        queue.open_asks(person)[:PAGE_SIZE],
-        list(queue.blocked_sessions(person)[:PAGE_SIZE]),
+        queue_page.first_places(person)[:PAGE_SIZE],
+        queue_page.blocked(person),
         have,
     )
 
 
 def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> Changes:
     """The same for the page of one session: only its own asks are cards there."""
-    return _changes(person, queue.open_asks(person).filter(session=session), [], have)
+    asks = queue.open_asks(person).filter(session=session)
+    return _changes(person, queue_page.places_of(asks), [], have)
 
 
 def _changes(
-    person: AbstractBaseUser, asks: QuerySet[Ask], blocked: list[Session], have: Held
+    person: AbstractBaseUser, asks: list[Place], blocked: list[Session], have: Held
 ) -> Changes:
-    asked = {f"ask-{place.pk}": place for place in cards.lines(asks)}
+    asked = {f"ask-{place.pk}": place for place in asks}
     stuck = {f"session-{session.pk}": session for session in blocked}
     now = frozenset(asked) | frozenset(stuck)
     now |= _wait_elsewhere(person, have - now)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from agents import events as happenings
 from agents import messaging, steering
 from agents.models import Event, Session
-from asks import access, queue
+from asks import access, queue, queue_page
 from workspace.pages import cards, parts
 from workspace.pages.requests import OwnerRequest, show
 
@@ -37,7 +37,7 @@ def session(request: OwnerRequest, session_id: int) -> HttpResponse:
         events=events,
         live=before is None,
         earlier=events[0].seq if events and events[0].seq > 1 else None,
-        cards=cards.ask_cards(cards.lines(mine), csrf=csrf),
+        cards=cards.ask_cards(queue_page.places_of(mine), csrf=csrf),
     )
 
 

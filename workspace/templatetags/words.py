@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from datetime import datetime, timedelta
+from functools import cache
 
 from django import template
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -106,6 +108,7 @@ def status_words(status: str) -> str:
 
 
 @register.simple_tag
+@cache
 def icon(name: str, size: int = 16) -> SafeString:
     """An icon of the sprite, hidden from screen readers: the words beside it say what it means."""
     return format_html(
@@ -115,6 +118,13 @@ def icon(name: str, size: int = 16) -> SafeString:
         static("img/icons.svg"),
         name,
     )
+
+
+@register.simple_tag
+@cache
+def assets() -> SafeString:
+    """The style sheets and what else every page's head names: the same for all, so made once."""
+    return markdown.assembled(render_to_string("parts/assets.html"))
 
 
 @register.simple_tag(takes_context=True)
