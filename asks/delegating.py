@@ -89,14 +89,10 @@ def _check(
 
 
 def _write_down(kind: str, made: Delegation, by: AbstractBaseUser) -> None:
-    facts = {
+    names = {
         "from": made.delegator.get_username(),
         "to": made.delegate.get_username(),
         "agent": made.agent.slug if made.agent else None,
-        "starts_at": made.starts_at.isoformat(),
-        "ends_at": made.ends_at.isoformat(),
-        "reason": made.reason,
     }
-    actor = f"human:{by.get_username()}"
-    ledger.append(kind, subject=f"delegation:{made.pk}", data=facts, actor=actor)
+    ledger.about(kind, made.pk, names=names, actor=f"human:{by.get_username()}")
     hints.rights_moved(made.delegate_id)

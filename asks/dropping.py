@@ -53,5 +53,6 @@ def _drop(ask: Ask, by: AbstractBaseUser, reason: str) -> Dropped:
         text=f"Dropped the expired question: {reason}",
         data=data,
     )
-    ledger.append("dropped", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor)
+    names: dict[str, str | None] = {"by": by.get_username()}
+    ledger.about("dropped", ask.pk, names=names, session=session, actor=actor)
     return dropped

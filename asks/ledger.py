@@ -6,7 +6,8 @@ share. A line is written in the transaction of what it tells, under the session'
 workspace's chains, an advisory lock of the chain. What the lines prove: docs/ledger.md.
 
 Kinds: verdict, vote, refusal, withdrawn, expired, superseded, imported; and by other verbs, through
-``append``: policy_changed, key_created, key_revoked, delegated, delegation_revoked, extended, dropped.
+``about``: policy_changed, key_created, key_revoked, delegated, delegation_revoked, dropped; through
+``append``: extended.
 """
 
 from __future__ import annotations
@@ -73,6 +74,20 @@ def append(
     """
     chain = f"session:{session.pk}" if session else f"workspace:{subject.partition(':')[0]}"
     return _write(chain, Entry(kind, subject, actor, data))
+
+
+def about(
+    kind: str,
+    pk: int,
+    *,
+    names: dict[str, str | None],
+    session: Session | None = None,
+    actor: str = "system",
+) -> LedgerRecord:
+    """The same of a row that ``ledger_facts`` knows how to tell. ``names`` are those of today."""
+    data = {**ledger_facts.of(kind, pk), "names": names}
+    subject = f"{ledger_facts.TOLD[kind].subject}:{pk}"
+    return append(kind, subject=subject, data=data, session=session, actor=actor)
 
 
 def verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:

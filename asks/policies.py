@@ -95,9 +95,8 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
         why=why.strip(),
         made_by_id=by.pk,
     )
-    facts = {"agent": agent.slug, "version": made.version, "why": made.why, "rules": made.rules}
-    actor = f"human:{by.get_username()}"
-    ledger.append("policy_changed", subject=f"policy:{made.pk}", data=facts, actor=actor)
+    names: dict[str, str | None] = {"agent": agent.slug, "by": by.get_username()}
+    ledger.about("policy_changed", made.pk, names=names, actor=f"human:{by.get_username()}")
     return made
 
 

@@ -9,6 +9,8 @@ class WorkspaceConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import announcing, runtime
+        from asks import ledger_facts
+        from workspace import key_facts
         from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.notify import telling
         from workspace.protocols.leaf import publishing
@@ -19,6 +21,7 @@ class WorkspaceConfig(AppConfig):
         from workspace.protocols.responses.remote.runtime import RemoteResponsesRuntime
         from workspace.protocols.responses.runtime import HybridRuntime
 
+        ledger_facts.tell_also(key_facts.KINDS, key_facts.UNRECORDED)
         announcing.heard_by(telling.tell)
         announcing.heard_by(publishing.hear)
         announcing.heard_by(projecting.hear)

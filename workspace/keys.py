@@ -91,15 +91,13 @@ def revoke_key(name: str, *, by: User | None = None) -> bool:
 
 
 def _write_down(kind: str, key: ApiKey, *, by: User | None) -> None:
-    facts = {
+    names = {
         "name": key.name,
-        "prefix": key.prefix,
-        "scopes": key.scopes,
-        "agent": key.agent_id,
-        "person": key.person_id,
+        "agent": key.agent.slug if key.agent else None,
+        "person": key.person.get_username() if key.person else None,
     }
     actor = f"human:{by.get_username()}" if by else "system"
-    ledger.append(kind, subject=f"key:{key.pk}", data=facts, actor=actor)
+    ledger.about(kind, key.pk, names=names, actor=actor)
 
 
 def authenticate(request: HttpRequest) -> ApiKey | None:

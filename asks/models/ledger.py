@@ -6,7 +6,21 @@ from django.db.models import Q
 from agents.append_only import append_only
 
 #: Kinds of which a subject has one record at most.
-ONCE = ("verdict", "refusal", "withdrawn", "expired", "superseded", "imported")
+ONCE = (
+    "verdict",
+    "vote",
+    "refusal",
+    "withdrawn",
+    "expired",
+    "superseded",
+    "imported",
+    "dropped",
+    "policy_changed",
+    "key_created",
+    "key_revoked",
+    "delegated",
+    "delegation_revoked",
+)
 
 
 class LedgerRecord(models.Model):

@@ -9,7 +9,7 @@ from typing import LiteralString
 
 from django.db import DataError, connection, transaction
 
-from asks.ledger_facts import EXTRAS, TOLD, of_all
+from asks.ledger_facts import EXTRAS, TOLD, UNRECORDED, of_all
 from asks.plain import Json, plain
 from asks.proving.broken import BrokenLedger
 from asks.proving.links import Line
@@ -20,31 +20,6 @@ _DIFFERENT: LiteralString = """
 SELECT r.hash FROM asks_ledgerrecord r LEFT JOIN ({facts}) f ON f.id = split_part(r.subject, ':', 2)::bigint
 WHERE r.hash = ANY(%s) AND (r.body::jsonb -> 'facts') - %s::text[] IS DISTINCT FROM f.facts
 """
-
-#: What has no record: rows that were written past the ledger, or whose record was taken away.
-_UNRECORDED: dict[str, LiteralString] = {
-    "verdict": """
-SELECT v.id FROM asks_verdict v WHERE NOT EXISTS (
-  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'verdict' AND r.subject = 'verdict:' || v.id)
-ORDER BY v.id LIMIT 1""",
-    "vote": """
-SELECT w.id FROM asks_vote w WHERE NOT EXISTS (
-  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'vote' AND r.subject = 'vote:' || w.id)
-ORDER BY w.id LIMIT 1""",
-    "refusal": """
-SELECT f.id FROM asks_refusal f WHERE NOT EXISTS (
-  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'refusal' AND r.subject = 'refusal:' || f.id)
-ORDER BY f.id LIMIT 1""",
-    "closed ask": """
-SELECT a.id FROM asks_ask a WHERE a.status NOT IN ('open', 'answered') AND NOT EXISTS (
-  SELECT FROM asks_ledgerrecord r WHERE r.subject = 'ask:' || a.id
-  AND (r.kind = a.status OR r.kind = 'imported' AND a.status = 'withdrawn'))
-ORDER BY a.id LIMIT 1""",
-    "answered ask": """
-SELECT a.id FROM asks_ask a WHERE a.status = 'answered'
-AND NOT EXISTS (SELECT FROM asks_verdict v WHERE v.ask_id = a.id)
-ORDER BY a.id LIMIT 1""",
-}
 
 
 def compare(lines: Iterable[Line]) -> None:
@@ -106,7 +81,7 @@ def _difference(then: Json, now: Json, name: str = "") -> str:
 
 def find_unrecorded() -> None:
     """Rows without a record. Raises BrokenLedger."""
-    for what, statement in _UNRECORDED.items():
+    for what, statement in UNRECORDED.items():
         with connection.cursor() as cursor:
             cursor.execute(statement)
             found = cursor.fetchone()

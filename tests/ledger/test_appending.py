@@ -7,14 +7,14 @@ import json
 from datetime import timedelta
 
 import pytest
-from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks import answering, ledger, proving
+from asks import answering, policies, proving
 from asks.models import Ask, LedgerRecord
 from asks.plain import canonical, plain
 from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
+from workspace import keys
 
 pytestmark = pytest.mark.django_db
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
@@ -96,12 +96,13 @@ def test_the_waiting_and_the_names_of_that_day_are_kept() -> None:
 
 
 def test_other_verbs_write_into_the_workspaces_own_chains() -> None:
-    with transaction.atomic():
-        first = ledger.append(
-            "key_created", subject="key:7", data={"name": "ci"}, actor="human:olga"
-        )
-        second = ledger.append("policy_changed", subject="policy:1", data={"version": 2})
-        third = ledger.append("key_revoked", subject="key:7", data={"name": "ci"})
+    owner = person("olga")
+    agent = agent_of(owner)
+    key, _ = keys.create_key(name="ci", scopes=["run:read"], agent=agent, created_by=owner)
+    policies.add_version(agent_id=agent.pk, rules={}, why="For a test.", by=owner)
+    keys.revoke_key("ci", by=owner)
+    first, third = LedgerRecord.objects.filter(subject=f"key:{key.pk}").order_by("seq")
+    second = LedgerRecord.objects.get(kind="policy_changed")
     assert (first.chain, first.seq, second.chain, second.seq) == (
         "workspace:key",
         1,

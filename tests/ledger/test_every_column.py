@@ -1,0 +1,226 @@
+"""Any column of any row that a decision consists of is held by the ledger, triggers or not."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import DataError, IntegrityError, models
+
+from agents import clock
+from agents.models import Agent
+from asks import answering, deadlines, delegating, dropping, expiry, policies, proving, withdrawing
+from asks.ledger import Head
+from asks.models import (
+    Ask,
+    Delegation,
+    Dropped,
+    Gate,
+    LedgerRecord,
+    Option,
+    Policy,
+    Refusal,
+    Verdict,
+    Vote,
+)
+from asks.proving.broken import BrokenLedger
+from asks.proving.links import checked
+from tests.ledger.tampering import execute, found_broken, other, overwrite, undone_plainly
+from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
+from workspace import keys
+from workspace.models import ApiKey
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+#: Columns that no record tells of, and why that is harmless.
+UNTOLD: dict[type[models.Model], set[str]] = {
+    # Who held it and how often its card was drawn say nothing of what was decided; what repeats an
+    # expired ask comes later, and tells of it itself.
+    Ask: {"claimed_by_id", "claimed_at", "card_version", "superseded_by_id"},
+    ApiKey: {"last_used_at"},
+}
+KINDS: tuple[type[models.Model], ...] = (
+    Verdict,
+    Vote,
+    Refusal,
+    Ask,
+    Option,
+    Gate,
+    Dropped,
+    Policy,
+    Delegation,
+    ApiKey,
+)
+
+
+@pytest.fixture
+def owner() -> User:
+    return person("olga")
+
+
+@pytest.fixture
+def agent(owner: User) -> Agent:
+    return agent_of(owner, person("carl"))
+
+
+@pytest.fixture
+def world(owner: User, agent: Agent) -> None:
+    """One of everything that is decided, and a second row of each for references to point at."""
+    colleague = User.objects.get(username="carl")
+    Group.objects.create(name="finance")
+    session = home(agent)
+    votes = {"rules": [{"operation": "refund", "quorum": 2}], "terms": {"expires_after": 3600}}
+    for why in ("Two decide.", "Still two."):
+        policies.add_version(agent_id=agent.pk, rules=votes, why=why, by=owner)
+    voted, refused, late, gone = ask_of(session, owner, *(Draft() for _ in range(4)))
+    answering.answer(ask_id=voted.pk, by=owner, option="yes", echo=echo_of(voted))
+    answering.answer(ask_id=voted.pk, by=colleague, option="yes", text="Fine.", echo=echo_of(voted))
+    answering.answer(ask_id=refused.pk, by=owner, option="never offered", echo=echo_of(refused))
+    answering.answer(ask_id=refused.pk, by=owner, option="", echo=echo_of(refused))
+    withdrawing.withdraw(ask_id=refused.pk, by=owner, reason="No need")
+    deadlines.extend(ask_id=late.pk, by=owner)
+    _let_expire(late, gone)
+    dropping.drop(ask_id=late.pk, by=owner, reason="The customer left.")
+    other = home(agent_of(owner))
+    decide(ask_of(other, owner, Draft(bound=False))[0], owner, "no", "Not today")
+    _delegate(owner, colleague, agent)
+    _make_keys(owner, agent)
+    proving.verify()
+
+
+def _let_expire(*asks: Ask) -> None:
+    Ask.objects.filter(pk__in=[ask.pk for ask in asks]).update(expires_at=clock.now())
+    assert expiry.expire_due() == len(asks)
+
+
+def _delegate(owner: User, colleague: User, agent: Agent) -> None:
+    ends_at = clock.now() + DAY
+    delegating.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Holidays")
+    made = delegating.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Ill", agent=agent)
+    delegating.revoke(delegation_id=made.pk, by=colleague)
+
+
+def _make_keys(owner: User, agent: Agent) -> None:
+    keys.create_key(name="ci", scopes=["ask:answer", "run:read"], person=owner, created_by=owner)
+    keys.create_key(name="bot", scopes=["run:read"], agent=agent)
+    keys.revoke_key("bot")
+
+
+def _columns(row: models.Model) -> Iterator[str]:
+    for field in row._meta.concrete_fields:
+        if field.attname not in UNTOLD.get(type(row), set()) and not field.primary_key:
+            yield field.attname
+
+
+def _others(row: models.Model, column: str) -> list[Any]:
+    """Other values for a column: three places of a text, another row that is there, nothing."""
+    field = row._meta.get_field(column.removesuffix("_id"))
+    value = getattr(row, column)
+    if isinstance(field, models.ForeignKey):
+        rest = field.related_model._default_manager.exclude(pk=value)
+        found = list(rest.values_list("pk", flat=True)[:1])
+        return found if value is None else [*found, *([None] if field.null else [])]
+    if value is None and isinstance(field, models.DateTimeField):
+        return [clock.now()]
+    places = {0, len(value) // 2, len(value) - 1} if isinstance(value, str) and value else {0}
+    return [other(value, place, 1) for place in sorted(places)] + [None] * field.null
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_value_in_any_column_is_found(kind: type[models.Model]) -> None:
+    rows = kind._default_manager.all()
+    if kind is Ask:
+        rows = rows.exclude(status="open")
+    if kind in (Option, Gate):
+        rows = rows.filter(ask__in=Ask.objects.exclude(status="open"))
+    assert rows
+    for row in rows:
+        for column in _columns(row):
+            for value in _others(row, column):
+                if value != getattr(row, column):
+                    _must_be_found(row, column, value)
+    proving.verify()
+
+
+def _must_be_found(row: models.Model, column: str, value: Any) -> None:
+    """What a constraint refuses, triggers or not, need not be found."""
+    found = False
+    with contextlib.suppress(IntegrityError, DataError), undone_plainly():
+        overwrite(row, column, value)
+        try:
+            proving.verify()
+        except BrokenLedger:
+            found = True
+        assert found, f"{row!r}: {column} = {value!r} was not found"
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("kind", [Verdict, Vote, Refusal, Dropped, Policy, Delegation, ApiKey])
+def test_a_deleted_row_is_found(kind: type[models.Model]) -> None:
+    for row in kind._default_manager.all():
+        with undone_plainly():
+            execute(kind, "DELETE FROM {table} WHERE id = %s", row.pk)
+            with found_broken():
+                proving.verify()
+
+
+WRITTEN_PAST: list[tuple[str, str]] = [
+    ("vote", "vote"),
+    ("policy_changed", "policy"),
+    ("delegated", "delegation"),
+    ("delegation_revoked", "revoked delegation"),
+    ("key_created", "key"),
+    ("key_revoked", "revoked key"),
+    ("dropped", "dropped ask"),
+    ("extended", "extended ask"),
+    ("refusal", "refusal"),
+    ("verdict", "verdict"),
+    ("expired", "closed ask"),
+    ("withdrawn", "closed ask"),
+]
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize(("kind", "named"), WRITTEN_PAST)
+def test_a_row_whose_record_was_never_written_is_named(kind: str, named: str) -> None:
+    """The records after it are written anew, as somebody could who owns every table."""
+    from asks.proving import rows
+
+    record = LedgerRecord.objects.filter(kind=kind).first()
+    assert record is not None
+    with undone_plainly():
+        execute(LedgerRecord, "DELETE FROM {table} WHERE hash = %s", record.pk)
+        with found_broken() as found:
+            rows.find_unrecorded()
+        assert found.value.where.startswith(f"{named} ")
+
+
+@pytest.mark.usefixtures("world")
+def test_every_byte_of_every_record_counts() -> None:
+    """The hash, the columns and the links, by themselves: nothing but the records is read."""
+    for chain in LedgerRecord.objects.order_by().values_list("chain", flat=True).distinct():
+        head = Head(chain)
+        for record in LedgerRecord.objects.filter(chain=chain).order_by("seq"):
+            for place in range(len(record.body)):
+                body = record.body
+                record.body = other(body, place, 1)
+                with pytest.raises(BrokenLedger):
+                    checked(record, head)
+                record.body = body
+            line = checked(record, head)
+            head = Head(line.chain, line.seq, line.hash)
+
+
+@pytest.mark.usefixtures("world")
+def test_every_column_of_every_record_counts() -> None:
+    for record in LedgerRecord.objects.order_by("chain", "seq"):
+        for field in LedgerRecord._meta.fields:
+            value = getattr(record, field.attname)
+            for place in {0, len(value) - 1} if isinstance(value, str) else {0}:
+                _must_be_found(record, field.attname, other(value, place, 1))
