@@ -22,8 +22,8 @@ from agents.models import Session
 from asks import access, queue, terms
 from asks.answering import Answered, Voted
 from asks.answering import answer as give_answer
-from asks.lifecycle import AskStatus, Reason
-from asks.models import Ask
+from asks.lifecycle import AskStatus, Reason, Style
+from asks.models import Ask, Option
 from asks.refusals import Refused
 from asks.withdrawing import withdraw as take_back
 from workspace.pages import cards, parts, proving_who
@@ -122,6 +122,8 @@ def find(person: User, ask_id: int) -> Ask:
 
 def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResponse | None:
     """A destructive answer is asked for twice, and the second press names the same option."""
+    if not posted.back and not _wants_a_second_press(ask_id, posted):
+        return None
     mine = access.asks_of(request.user).filter(pk=ask_id, status=AskStatus.OPEN)
     found = with_past(queue.with_card_facts(mine)).first()
     if found is None or found.money_critical:
@@ -130,11 +132,19 @@ def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResp
     option = facts.option(posted.option)
     if posted.back:
         state = cards.CardState(typed=posted.text)
-    elif option is not None and option.is_danger and posted.confirmed != option.key:
+    elif option is not None:
         state = cards.CardState(typed=posted.text, confirming=option)
     else:
         return None
     return _respond(request, found, cards.ask_card(facts, csrf=get_token(request), state=state))
+
+
+def _wants_a_second_press(ask_id: int, posted: Posted) -> bool:
+    """Nearly no answer does, so nothing else is read of the ask before it is known."""
+    if not posted.option or posted.confirmed == posted.option:
+        return False
+    danger = Option.objects.filter(ask=ask_id, key=posted.option, style=Style.DANGER)
+    return "\x00" not in posted.option and danger.exists()
 
 
 def refused_card(
