@@ -14,6 +14,7 @@ from asks import (
     access,
     binding,
     closing,
+    editing,
     grants,
     ledger,
     owing,
@@ -26,6 +27,7 @@ from asks import (
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.locking import lock_ask
 from asks.models import Ask, Verdict, Vote
+from asks.plain import Json
 from asks.proof import Proof
 from asks.refusals import Answer, Case, Refused
 
@@ -61,14 +63,16 @@ def answer(
     echo: dict[str, Any] | None = None,
     via: str = "page",
     authenticated_at: datetime | None = None,
+    edited: Json = None,
 ) -> Result:
     """Answer an ask as a person. Never raises for what a person may send: it refuses, and records it.
 
     ``option`` is an option's key, ``echo`` the binding that was shown with a bound ask,
-    ``authenticated_at`` when the person last proved who they are, if the door knows. Where several
-    decide, an answer is a vote. The same answer by the same person again returns what is there.
+    ``authenticated_at`` when the person last proved who they are, if the door knows, ``edited`` the
+    params to approve instead of those that were shown. Where several decide, an answer is a vote.
+    The same answer by the same person again returns what is there.
     """
-    given = Answer(by=by, option=option, text=text, echo=echo, via=via)
+    given = Answer(by=by, option=option, text=text, echo=echo, via=via, edited=edited)
     return _decide(ask_id, replace(given, authenticated_at=authenticated_at))
 
 
@@ -129,7 +133,7 @@ def _recorded_before(ask: Ask, answer: Answer) -> Answered | None:
         return None
     same_option = (verdict.option.key if verdict.option else "") == answer.option
     same_words = verdict.text == answer.text.strip()
-    same = same_option and same_words and _same_echo(ask, answer)
+    same = same_option and same_words and _same_echo(ask, answer) and _same_call(verdict, answer)
     return Answered(ask, verdict, repeated=True) if same else None
 
 
@@ -147,6 +151,27 @@ def _voted_before(ask: Ask, answer: Answer) -> Voted | None:
 def _same_echo(ask: Ask, answer: Answer) -> bool:
     gate = binding.gate_of(ask)
     return gate is None or binding.matches(answer.echo, binding.of_gate(gate))
+
+
+def _same_call(verdict: Verdict, answer: Answer) -> bool:
+    """Whether an answer approves the very call that a verdict approved, changed or not."""
+    gate = binding.gate_of(verdict.ask)
+    if gate is None or answer.edited is None:
+        return verdict.edit is None and answer.edited is None
+    try:
+        approved = verdict.edit["action_hash"] if verdict.edit else gate.action_hash
+        return bool(editing.action_hash(gate, answer.edited) == approved)
+    except binding.Unhashable:
+        return False
+
+
+def _edit_of(case: Case) -> dict[str, Json] | None:
+    """What a verdict keeps of a change: the call as it was asked about, and as it was approved."""
+    if case.gate is None or not case.is_edited:
+        return None
+    edited = case.answer.edited
+    digest = editing.action_hash(case.gate, edited)
+    return {"original": editing.asked(case.gate), "edited": edited, "action_hash": digest}
 
 
 def _refuse(case: Case, refused: Refused) -> Refused:
@@ -168,6 +193,7 @@ def _record(case: Case) -> Verdict:
         text=answer.text.strip(),
         meaning=option.meaning if option else Meaning.ANSWER,
         echo=binding.of_gate(case.gate).as_echo() if case.gate else None,
+        edit=_edit_of(case),
         via=answer.via[:16],
         decided_at=session.locked_at,
     )
@@ -175,7 +201,7 @@ def _record(case: Case) -> Verdict:
     ledger.verdict(ask, verdict, answer)
     author = f"human:{answer.by.get_username()}"
     if case.gate is not None and verdict.meaning == Meaning.APPROVE:
-        grants.mint(session, ask, case.gate)
+        grants.mint(session, ask, case.gate, verdict.edit)
     owed = owing.owe_verdict(session, ask, verdict, author=author)
     told, words = owing.data_of(ask, verdict), owed.body
     if ask.confidential:

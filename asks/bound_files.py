@@ -31,7 +31,7 @@ def of_action(agent: Agent, action: ActionDraft, ruling: Ruling) -> dict[str, st
     The draft names files, and the policy names params that do.
     """
     bind = ruling.rule.bind_files if ruling.rule else ()
-    names = dict.fromkeys([*action.files, *_named_in(action.params, bind)])
+    names = dict.fromkeys([*action.files, *named_in(action.params, bind)])
     return {name: digest(agent, name) for name in list(names)[:MOST_NAMES]}
 
 
@@ -82,7 +82,8 @@ def _content(root: str, parts: tuple[str, ...]) -> bytes:
         os.close(handle)
 
 
-def _named_in(params: Json, bind: Iterable[str]) -> list[str]:
+def named_in(params: Json, bind: Iterable[str]) -> list[str]:
+    """The files that params by these names speak of, in their order."""
     values = [params[name] for name in bind if isinstance(params, dict) and name in params]
     flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
     return [name for text in flat if isinstance(text, str) for name in _words(text)]

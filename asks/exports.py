@@ -56,6 +56,7 @@ _VERDICTS: dict[str, Column] = {
     "label": lambda verdict: verdict.option_label,
     "words": lambda verdict: verdict.text,
     "meaning": lambda verdict: verdict.meaning,
+    "edited": lambda verdict: verdict.edit["edited"] if verdict.edit else None,
     "via": lambda verdict: verdict.via,
     "waited_seconds": lambda verdict: _waited(verdict.ask, verdict.decided_at),
     "action_hash": _action_of("action_hash"),

@@ -35,16 +35,16 @@ class Begun:
     grant: Grant
 
 
-def mint(session: Session, ask: Ask, gate: Gate) -> Grant:
-    """The grant of an approval, in its transaction."""
+def mint(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> Grant:
+    """The grant of an approval, in its transaction; of the changed call, if its verdict has one."""
     return Grant.objects.create(
         session=session,
         ask=ask,
         request_key=ask.request_key,
         operation=gate.operation,
-        params=_json(gate.params),
+        params=_json(edit["edited"] if edit else gate.params),
         files=gate.files,
-        action_hash=gate.action_hash,
+        action_hash=edit["action_hash"] if edit else gate.action_hash,
         policy_version=gate.policy_version,
     )
 

@@ -20,14 +20,18 @@ def owe_verdict(
         InboxKind.VERDICT,
         author=author,
         body=" — ".join(part for part in (verdict.option_label, verdict.text) if part),
-        data=data_of(ask, verdict) | _action_of(ask),
+        data=data_of(ask, verdict) | _action_of(ask, verdict),
         source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
     )
 
 
 def data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
-    """What a runtime reads of a verdict: the option by its id, and by its label as it was shown."""
+    """What a runtime reads of a verdict: the option by its id, and by its label as it was shown.
+
+    ``edited`` are the params that were approved instead of those asked about, if it is there.
+    """
     option = verdict.option
+    edited = {"edited": verdict.edit["edited"]} if verdict.edit else {}
     return {
         "ask_id": ask.pk,
         "request_key": ask.request_key,
@@ -36,13 +40,17 @@ def data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
         "label": verdict.option_label,
         "text": verdict.text,
         "meaning": verdict.meaning,
+        **edited,
     }
 
 
-def _action_of(ask: Ask) -> dict[str, Any]:
-    """What the verdict is about, so that a runtime can release exactly this and nothing wider."""
+def _action_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
+    """What the verdict releases, so that a runtime can do exactly this and nothing wider."""
     gate = binding.gate_of(ask)
-    return {"operation": gate.operation, "params": gate.params} if gate else {}
+    if gate is None:
+        return {}
+    params = verdict.edit["edited"] if verdict.edit else gate.params
+    return {"operation": gate.operation, "params": params}
 
 
 def was_given(run: Run, ask: Ask) -> bool:

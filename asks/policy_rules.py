@@ -86,6 +86,10 @@ class Quorum(_Shape):
     of: Annotated[int, Field(ge=1, le=50, strict=True)] | None = None
     rejection: Rejection = "first_decides"
 
+    @property
+    def many_decide(self) -> bool:
+        return self.approvals > 1 or self.rejection == "all_vote"
+
     @model_validator(mode="after")
     def _possible(self) -> Quorum:
         if self.rejection == "all_vote" and self.of is None:
@@ -134,6 +138,9 @@ class Rule(Terms):
     bind_files: tuple[Text, ...] = Field(
         default=(), max_length=20, description="Params whose values name files or hold a command."
     )
+    may_edit: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="Whether an owner may change the call before approving it."
+    )
 
     @field_validator("when")
     @classmethod
@@ -148,6 +155,10 @@ class Rule(Terms):
             raise ValueError("approval “when” goes with a rule in “when”, and the other way round")
         if self.money_critical and self.approval != "always":
             raise ValueError("what is money-critical always needs an approval")
+        if self.may_edit and self.money_critical:
+            raise ValueError("what is money-critical is signed as it is: “may_edit” cannot hold")
+        if self.may_edit and self.quorum is not None and self.quorum.many_decide:
+            raise ValueError("where several decide, nobody changes the call alone")
         return self
 
     def fits(self, operation: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -12,9 +13,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from agents import events
 from agents.models import Session
 from agents.words import is_blank, is_storable, storable
-from asks import access, binding, ledger, terms
-from asks.lifecycle import HTTP_STATUS, AskStatus, Reason
+from asks import access, binding, editing, ledger, params_schema, terms
+from asks.lifecycle import HTTP_STATUS, AskStatus, Meaning, Reason
 from asks.models import Ask, Gate, Option, Refusal
+from asks.params_schema import Flaw
+from asks.plain import Json
 from asks.proof import Proof
 from asks.terms import Kept
 
@@ -27,7 +30,8 @@ class Answer:
     """What a person submits: an option's key, words, and the binding as it was shown to them.
 
     ``proof`` is their signature over exactly this; no door can hand one in. ``authenticated_at`` is
-    when they last proved who they are to the door, where a door knows that.
+    when they last proved who they are to the door, where a door knows that. ``edited`` are params
+    to approve instead of those that were shown; None for those.
     """
 
     by: AbstractBaseUser
@@ -37,6 +41,7 @@ class Answer:
     via: str = "page"
     proof: Proof | None = None
     authenticated_at: datetime | None = None
+    edited: Json = None
 
     @property
     def flaw(self) -> str:
@@ -53,12 +58,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Refused:
-    """An answer that was turned down. The ask, if open, is still open or names what replaced it."""
+    """An answer that was turned down. The ask, if open, is still open or names what replaced it.
+
+    ``flaws`` are what is wrong with a changed call, each by its place.
+    """
 
     reason: Reason
     detail: str
     ask: Ask | None = None
     replaced_by: Ask | None = None
+    flaws: tuple[Flaw, ...] = ()
 
     @property
     def http_status(self) -> int:
@@ -103,6 +112,13 @@ class Case:
             used = self.ask.votes.values_list("principal_id", flat=True)
             names = tuple(name for name in names if name not in set(used)) or names
         return names[0]
+
+    @cached_property
+    def is_edited(self) -> bool:
+        """Whether other params are to be approved than those that were shown."""
+        if self.answer.edited is None:
+            return False
+        return self.gate is None or editing.is_change(self.gate, self.answer.edited)
 
     @cached_property
     def option(self) -> Option | None:
@@ -262,6 +278,34 @@ def _voted(case: Case) -> Refused | None:
     return None
 
 
+def _editable(case: Case) -> Refused | None:
+    if not case.is_edited:
+        return None
+    if case.gate is None:
+        why = "There is no action here that could be changed."
+    elif case.terms.many_decide:
+        why = "Several people decide about this, so nobody changes it alone. Nothing was approved."
+    elif case.terms.may_edit and case.gate.schema is params_schema.UNUSABLE:
+        why = (
+            "The tool's schema cannot be used, so a change cannot be checked. Nothing was approved."
+        )
+    else:
+        why = ""
+    return refuse(Reason.NOT_EDITABLE, case.ask, why) if why or not case.terms.may_edit else None
+
+
+def _edit(case: Case) -> Refused | None:
+    if not case.is_edited or case.gate is None:
+        return None
+    if case.option is None or case.option.meaning != Meaning.APPROVE:
+        return refuse(Reason.BAD_EDIT, case.ask, "Only an approval can carry a change.")
+    flaws = tuple(editing.flaws(case.ask, case.gate, case.answer.edited))
+    if not flaws:
+        return None
+    said = " ".join(f"{flaw.path}: {flaw.why}" if flaw.path else flaw.why for flaw in flaws[:5])
+    return replace(refuse(Reason.BAD_EDIT, case.ask, storable(said[:900])), flaws=flaws)
+
+
 #: The order in which reasons to refuse are looked for. It is part of the contract.
 CHECKS = (
     _access,
@@ -275,6 +319,8 @@ CHECKS = (
     _invalid,
     _empty,
     _unknown_option,
+    _editable,
+    _edit,
     _reason,
     _voted,
 )
@@ -297,11 +343,18 @@ def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object
                 for key, value in list(echo.items())[:10]
                 if value is not None
             },
+            **_submitted_edit(answer),
         },
         via=answer.via[:16],
     )
     ledger.refusal(row)
     return refused
+
+
+def _submitted_edit(answer: Answer) -> dict[str, str]:
+    if answer.edited is None:
+        return {}
+    return {"edited": _brief(json.dumps(storable(answer.edited), ensure_ascii=False), 4000)}
 
 
 def say(session: Session, ask: Ask, refused: Refused, answer: Answer) -> None:

@@ -41,6 +41,7 @@ class Kept(BaseModel):
     started_for: tuple[str, ...] = ()
     reason_for: tuple[str, ...] = ()
     reauthenticate_within: int | None = None
+    may_edit: bool = False
     extend_by: timedelta | None = None
     extensions: int = 0
     warn_before: timedelta | None = None
@@ -48,7 +49,7 @@ class Kept(BaseModel):
 
     @property
     def many_decide(self) -> bool:
-        return self.quorum.approvals > 1 or self.quorum.rejection == "all_vote"
+        return self.quorum.many_decide
 
 
 @lru_cache(maxsize=1)
@@ -98,6 +99,8 @@ def settle(
     for name in ("reason_for", "reauthenticate_within"):
         if (value := getattr(ruling.terms, name)) is not None:
             said[name] = value
+    if ruling.rule is not None and ruling.rule.may_edit and draft.action is not None:
+        said["may_edit"] = True
     if said or settled.answered_by or settled.confidential:
         _count_voters(session, settled, said)
         said["policy"] = ruling.version

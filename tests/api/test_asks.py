@@ -28,6 +28,8 @@ def test_an_owner_reads_an_ask_whole(cast: Cast, as_owner: Caller) -> None:
         "operation": "refund",
         "params": {"order": 1182, "amount": 48},
         "gate": 0,
+        "params_schema": None,
+        "may_edit": False,
     }
     assert said.json["options"][0] == {
         "key": "yes",

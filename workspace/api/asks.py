@@ -43,16 +43,10 @@ def answer_ask(call: Call) -> shapes.Answered:
     body: shapes.AnswerBody = call.body
     echo = body.binding.model_dump(exclude_none=True) if body.binding else None
     person = _person(call.key)
-    attempt = Answer(by=person, option=body.option, text=body.text, echo=echo, via="api")
+    given = {"option": body.option, "text": body.text, "echo": echo, "edited": body.edited}
+    attempt = Answer(by=person, via="api", **given)
     _check_reach(call, attempt)
-    done = answering.answer(
-        ask_id=call.ids["ask_id"],
-        by=person,
-        option=body.option,
-        text=body.text,
-        echo=echo,
-        via="api",
-    )
+    done = answering.answer(ask_id=call.ids["ask_id"], by=person, via="api", **given)
     if isinstance(done, Refused):
         raise of_refused(done)
     decided = isinstance(done, Answered)

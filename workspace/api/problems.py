@@ -101,7 +101,17 @@ def of_refused(refused: Refused) -> ApiProblem:
         "ask_status": ask.status if ask else None,
         "replaced_by": refused.replaced_by.pk if refused.replaced_by else None,
     }
-    return ApiProblem(refused.http_status, str(refused.reason), refused.detail, more=more)
+    errors = [
+        FieldError(
+            field=_named(("edited", flaw.path) if flaw.path else ("edited",)),
+            where="body",
+            detail=storable(flaw.why),
+        )
+        for flaw in refused.flaws
+    ]
+    return ApiProblem(
+        refused.http_status, str(refused.reason), refused.detail, errors=errors, more=more
+    )
 
 
 def of_key(refused: KeyRefused) -> ApiProblem:

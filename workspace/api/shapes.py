@@ -50,6 +50,10 @@ class Action(_Out):
     operation: str
     params: Any
     gate: int = Field(description="The gate's number in its session, from 0.")
+    params_schema: Any = Field(
+        description="The JSON Schema that changed params must fit; null if the tool has none."
+    )
+    may_edit: bool = Field(description="Whether an approval may come with `edited` params.")
 
 
 class Verdict(_Out):
@@ -61,6 +65,7 @@ class Verdict(_Out):
     on_behalf_of: str | None
     decided_at: datetime
     via: str
+    edited: Any = Field(description="The params that were approved instead; null for those asked.")
 
 
 class Vote(_Out):
@@ -190,11 +195,15 @@ class Echo(_In):
 
 
 class AnswerBody(_In):
-    """An option's key, or words, or both; for a bound ask also its binding."""
+    """An option's key, or words, or both; for a bound ask also its binding, as it was shown."""
 
     option: str = ""
     text: str = ""
     binding: Echo | None = None
+    edited: Any = Field(
+        default=None,
+        description="With an approval, where the policy allows it: the whole params to approve.",
+    )
 
 
 class CancelBody(_In):

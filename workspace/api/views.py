@@ -6,7 +6,7 @@ from django.db.models import Prefetch, QuerySet
 
 from agents.lifecycle import LIVE_RUNS, YOU_ARE_THE_BLOCKER
 from agents.models import Agent, Event, Session
-from asks import binding
+from asks import binding, terms
 from asks.models import Ask, Gate, Option, Verdict, Vote
 from workspace.api import shapes
 
@@ -46,7 +46,7 @@ def ask(row: Ask) -> shapes.Ask:
         options=[_option(option) for option in row.options.all()],
         free_text=row.free_text,
         gated=row.money_critical,
-        action=_action(gate) if gate else None,
+        action=_action(row, gate) if gate else None,
         binding=shapes.Binding(**binding.of_gate(gate).as_echo()) if gate else None,
         context=row.context,
         opened_at=row.opened_at,
@@ -113,9 +113,14 @@ def _option(row: Option) -> shapes.Option:
     )
 
 
-def _action(row: Gate) -> shapes.Action:
+def _action(row: Ask, gate: Gate) -> shapes.Action:
+    kept = terms.of(row)
     return shapes.Action(
-        operation=row.operation, params=binding.restored(row.params), gate=row.number
+        operation=gate.operation,
+        params=binding.restored(gate.params),
+        gate=gate.number,
+        params_schema=gate.schema,
+        may_edit=kept.may_edit and not kept.many_decide,
     )
 
 
@@ -139,4 +144,5 @@ def _verdict(row: Verdict) -> shapes.Verdict:
         on_behalf_of=row.on_behalf_of.get_username() if row.on_behalf_of else None,
         decided_at=row.decided_at,
         via=row.via,
+        edited=row.edit["edited"] if row.edit else None,
     )
