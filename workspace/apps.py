@@ -13,6 +13,8 @@ class WorkspaceConfig(AppConfig):
         from workspace import key_facts
         from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.notify import telling
+        from workspace.protocols.eve import ignoring
+        from workspace.protocols.eve.runtime import EveRuntime
         from workspace.protocols.leaf import publishing
         from workspace.protocols.leaf.remote import RemoteLeafRuntime
         from workspace.protocols.leaf.runtime import LeafRuntime
@@ -23,9 +25,11 @@ class WorkspaceConfig(AppConfig):
 
         ledger_facts.tell_also(key_facts.KINDS, key_facts.UNRECORDED)
         announcing.heard_by(telling.tell)
+        announcing.heard_by(ignoring.hear)
         announcing.heard_by(publishing.hear)
         announcing.heard_by(projecting.hear)
         runtime.register(MarkersRuntime())
+        runtime.register(EveRuntime())
         runtime.register(LeafRuntime())
         runtime.register(RemoteLeafRuntime())
         runtime.register(HybridRuntime())

@@ -1,0 +1,91 @@
+"""Agents that the tests define, whose tools write down each time that they run.
+
+``EFFECTS`` is of one process. Under NEEDS_YOU_TEST_EFFECTS it is a file, for workers of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+from workspace.demo.eve_agents import scripted
+from workspace.toolkit import Agent, Proposal, ToolContext, ToolFailed, always, never, once, tool
+
+EFFECTS: list[tuple[str, Any]] = []
+
+
+def _did(name: str, *facts: Any) -> None:
+    EFFECTS.append((name, *facts))
+    if path := os.environ.get("NEEDS_YOU_TEST_EFFECTS"):
+        with Path(path).open("a") as file:
+            file.write(f"{name} {facts}\n")
+
+
+@tool(needs_approval=always())
+def refund(
+    charge_id: str, amount: float, currency: Literal["EUR", "USD"] = "EUR"
+) -> dict[str, Any]:
+    """Refund a charge."""
+    _did("refund", charge_id, amount, currency)
+    return {"refunded": charge_id, "amount": amount}
+
+
+@tool(needs_approval=always())
+def slow_refund(charge_id: str) -> str:
+    """Refund a charge, and take long over it."""
+    _did("slow_refund", charge_id)
+    time.sleep(float(os.environ.get("NEEDS_YOU_TEST_SECONDS", "0")))
+    return "refunded"
+
+
+@tool(needs_approval=once())
+def ship(n: int) -> str:
+    _did("ship", n)
+    return f"shipped {n}"
+
+
+@tool(needs_approval=never())
+async def look_up(charge_id: str, context: ToolContext) -> dict[str, Any]:
+    _did("look_up", charge_id)
+    return {"charge": charge_id, "agent": context.agent, "approved": context.approved}
+
+
+@tool(needs_approval=lambda proposal: proposal.tool_input["amount"] > 1000)
+def pay(amount: float) -> str:
+    _did("pay", amount)
+    return "paid"
+
+
+def _broken(proposal: Proposal) -> bool:
+    raise KeyError(proposal.tool_name)
+
+
+@tool(needs_approval=_broken)
+def guarded(n: int) -> str:
+    _did("guarded", n)
+    return "ran"
+
+
+@tool(needs_approval=always())
+def refuses(n: int) -> str:
+    raise ToolFailed(f"There is no charge {n}.")
+
+
+@tool(needs_approval=always())
+def breaks(n: int) -> str:
+    _did("breaks", n)
+    raise ConnectionError("reset by peer")
+
+
+@tool
+def fails(n: int) -> str:
+    raise ValueError(f"no {n}")
+
+
+billing = Agent(
+    instructions="You are the billing agent.",
+    tools=[refund, slow_refund, ship, look_up, pay, guarded, refuses, breaks, fails],
+    model=scripted,
+)

@@ -1,0 +1,104 @@
+"""Agents of the small worlds that are defined in Python, and the scripted model that plays them.
+
+The model plays what it is told: ``call NAME {input}`` and ``ask {question}``, several of them in one
+step when joined with ``; ``. Anything else it echoes; what its calls gave back it repeats as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from workspace.toolkit import Agent, Proposal, always, once, tool
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model
+    from pydantic_ai.models.function import AgentInfo
+
+Move = tuple[str, dict[str, Any]]
+
+
+@tool(needs_approval=always())
+def refund(chargeId: str, amount: float) -> dict[str, Any]:  # noqa: N803 -- as its callers name it
+    """Refund a charge."""
+    return {"refunded": chargeId, "amount": amount}
+
+
+@tool(needs_approval=once())
+def once_tool(n: int) -> dict[str, Any]:
+    """Something that needs an approval once per session."""
+    return {"done": n}
+
+
+def _is_much(proposal: Proposal) -> bool:
+    return float(proposal.tool_input["amount"]) > 1000
+
+
+@tool(needs_approval=_is_much)
+def pred_tool(amount: float) -> dict[str, Any]:
+    """Something that needs an approval above 1000."""
+    return {"paid": amount}
+
+
+def scripted() -> Model:
+    """A model that needs no network."""
+    from pydantic_ai.models.function import FunctionModel
+
+    return FunctionModel(_think, model_name="scripted")
+
+
+def _think(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:  # noqa: ARG001
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
+    told, returned = _last(messages)
+    moves = _moves(told)
+    if moves:
+        return ModelResponse(parts=[ToolCallPart(name, given) for name, given in moves])
+    return ModelResponse(parts=[TextPart(_words(told, returned))])
+
+
+def _last(messages: Sequence[ModelMessage]) -> tuple[str, list[Any]]:
+    """What the model was told last, and what its calls gave back since it spoke last."""
+    told, returned = "", []
+    for message in reversed(messages):
+        if message.kind == "response":
+            break
+        for part in message.parts:
+            if part.part_kind == "user-prompt" and isinstance(part.content, str):
+                told = part.content
+            elif part.part_kind in ("tool-return", "retry-prompt"):
+                returned.append(part.content)
+    return told, returned
+
+
+def _words(told: str, returned: list[Any]) -> str:
+    said = [one if isinstance(one, str) else json.dumps(one, default=str) for one in returned]
+    return " ".join([*said, *([f"echo: {told}"] if told else [])]) or "echo: "
+
+
+def _moves(told: str) -> list[Move]:
+    """The calls that a text spells out; none unless all of it does."""
+    moves = [_move(part) for part in re.split(r"; (?=call |ask )", told)]
+    return [move for move in moves if move] if all(moves) else []
+
+
+def _move(text: str) -> Move | None:
+    verb, _, rest = text.strip().partition(" ")
+    name, _, given = rest.partition(" ") if verb == "call" else ("ask_question", "", rest)
+    try:
+        arguments = json.loads(given)
+    except ValueError:
+        return None
+    if verb not in ("call", "ask") or not isinstance(arguments, dict):
+        return None
+    if verb == "ask" and "question" in arguments:
+        arguments["prompt"] = arguments.pop("question")
+    return name, arguments
+
+
+conformance = Agent(
+    instructions="Play what you are told.", tools=[refund, once_tool, pred_tool], model=scripted
+)

@@ -1,0 +1,51 @@
+"""The conversation of a session: what each completed turn added to it, as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from agents import starting
+from agents.lifecycle import LIVE_RUNS, RunStatus
+from agents.locking import lock_session
+from agents.models import Run
+from agents.runtime import Fence
+from workspace.models import EveTurn
+
+#: Statuses of a run whose turn is part of the conversation.
+COUNTED = (RunStatus.COMPLETED, RunStatus.CONTINUED, RunStatus.WAITING_HUMAN)
+
+
+def of(session_id: int) -> list[Any]:
+    """The messages so far, oldest first: pydantic-ai's, as JSON."""
+    turns = EveTurn.objects.filter(
+        session=session_id, run__status__in=COUNTED, forgotten=False
+    ).order_by("run__number")
+    return [message for turn in turns.values_list("messages", flat=True) for message in turn]
+
+
+@transaction.atomic
+def keep(fence: Fence, messages: list[Any]) -> bool:
+    """Keep what a turn added; it counts once its run completes. False when the claim is lost."""
+    lock_session(fence.session_id)
+    run = starting.held(fence).first()
+    if run is None:
+        return False
+    EveTurn.objects.update_or_create(
+        run=run, defaults={"session_id": fence.session_id, "messages": messages}
+    )
+    return True
+
+
+@transaction.atomic
+def forget(session_id: int) -> bool:
+    """Have the agent forget what was said. False, and nothing forgotten, while a run is live."""
+    session = lock_session(session_id)
+    if Run.objects.filter(session=session, status__in=LIVE_RUNS).exists():
+        return False
+    EveTurn.objects.filter(session=session).update(forgotten=True)
+    own = session.data.get("eve") or {}
+    session.data = {**session.data, "eve": {**own, "parked": []}}
+    session.save(update_fields=["data"])
+    return True

@@ -1,0 +1,56 @@
+"""A message to a session whose agent waits for an answer: what waits is resolved as ignored.
+
+It happens in the transaction that takes the message, whatever door that came through, so no answer
+can slip in between. It never approves anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from agents import events, moves, starting
+from agents.locking import lock_session
+from agents.models import Event, Session
+from agents.runtime import Fence
+from asks import closing
+from asks.lifecycle import AskStatus
+from asks.models import Ask
+from workspace.protocols.eve import texts
+
+RUNTIME = "eve"
+
+
+def hear(session: Session, happened: Sequence[Event]) -> None:
+    """Called with a locked session and what was just recorded in it."""
+    if session.agent.runtime == RUNTIME and any(event.kind == "message" for event in happened):
+        ignore_open(session)
+
+
+@transaction.atomic
+def let_go(fence: Fence) -> bool:
+    """The same for a message that came before the question. False when the claim is lost."""
+    session = lock_session(fence.session_id)
+    run = starting.held(fence).first()
+    if run is None:
+        return False
+    ignore_open(session)
+    moves.restate(session, run)
+    return True
+
+
+def ignore_open(session: Session) -> None:
+    """Close what the agent of a locked session asked and nobody answered."""
+    open_asks = Ask.objects.filter(session=session, status=AskStatus.OPEN, context__has_key="eve")
+    for ask in open_asks.select_related("run").order_by("pk"):
+        ask.run.refresh_from_db()
+        closing.close(session, ask, AskStatus.WITHDRAWN, reason=texts.IGNORED)
+        events.record(
+            session,
+            "withdrawn",
+            actor="system",
+            run=ask.run,
+            text=texts.IGNORED,
+            data={"ask_id": ask.pk, "prompt": ask.prompt[:500], "ignored": True},
+        )

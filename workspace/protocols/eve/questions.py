@@ -1,0 +1,65 @@
+"""The built-in tool ``ask_question``: what a model may ask its owner, checked before anybody sees it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from workspace.toolkit import BadInput
+
+NAME = "ask_question"
+DESCRIPTION = (
+    "Ask your owner a question and wait for the answer. Offer options where there are some; "
+    "with allowFreeform, or without options, they may answer in words of their own."
+)
+
+
+class Offered(BaseModel):
+    """One answer to choose. Without an id its label stands for it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    label: Annotated[str, Field(min_length=1, max_length=4000)]
+    description: str = ""
+    style: Literal["primary", "danger", "default"] = "default"
+
+    @property
+    def key(self) -> str:
+        return self.label[:100] if self.id is None else self.id
+
+
+class Question(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+    prompt: Annotated[str, Field(min_length=1, description="The question to put to the owner.")]
+    options: list[Offered] = Field(default=[], description="Choices to offer, if there are some.")
+    allow_freeform: bool = Field(
+        default=False,
+        alias="allowFreeform",
+        description="Whether the owner may answer in words instead of choosing.",
+    )
+
+
+def schema() -> dict[str, Any]:
+    return {key: value for key, value in Question.model_json_schema().items() if key != "title"}
+
+
+def checked(given: object) -> dict[str, Any]:
+    """A question as JSON, without what it does not say. Raises BadInput, naming the field."""
+    try:
+        question = Question.model_validate_json(json.dumps(given))
+    except (ValidationError, TypeError, ValueError, RecursionError) as error:
+        raise BadInput(_in_words(error)) from error
+    return question.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _in_words(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return "The question is no JSON."
+    return "; ".join(
+        f"{'.'.join(str(part) for part in flaw['loc']) or 'input'}: {flaw['msg']}"
+        for flaw in error.errors(include_url=False, include_input=False)[:10]
+    )

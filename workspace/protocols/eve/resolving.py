@@ -1,0 +1,134 @@
+"""What became of each call that a turn parked on, as the rows tell it: the rows are the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from asks import interrupted, raising
+from asks.lifecycle import AskStatus, Meaning
+from asks.models import Ask, EffectEnd, Grant, Redemption, Verdict
+from workspace.models import EveResult
+from workspace.protocols.eve import texts
+from workspace.protocols.eve.parking import Parked
+
+
+class State(Enum):
+    """``WAITS``: a person has still to answer. ``LOOKS``: a person has still to say what happened."""
+
+    WAITS = "waits"
+    LOOKS = "looks"
+    APPROVED = "approved"
+    ENDED = "ended"
+    REFUSED = "refused"
+    ANSWERED = "answered"
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A parked call and what became of it.
+
+    ``params`` are what was approved, ``words`` what the model is told, ``note`` what the person said
+    with an approval, ``output`` what a call that ended before gave back, ``answer`` the result of a
+    question.
+    """
+
+    parked: Parked
+    state: State
+    params: Any = None
+    words: str = ""
+    note: str = ""
+    output: Any = None
+    failed: bool = False
+    answer: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in (State.WAITS, State.LOOKS)
+
+
+def resolve(session_id: int, parked: Sequence[Parked]) -> list[Resolved]:
+    """Where each parked call of a session stands. A call that was begun and not ended is asked about."""
+    return [_resolve(session_id, one) for one in parked]
+
+
+def _resolve(session_id: int, parked: Parked) -> Resolved:
+    ask = _newest(session_id, parked.request_key)
+    if ask is None:
+        return Resolved(parked, State.REFUSED, words=texts.NEVER_ASKED)
+    if ask.status == AskStatus.OPEN:
+        return Resolved(parked, State.WAITS)
+    if ask.status != AskStatus.ANSWERED:
+        return _closed(parked, ask)
+    verdict = Verdict.objects.select_related("option").get(ask=ask)
+    if parked.kind == "question":
+        return Resolved(parked, State.ANSWERED, answer=_answer(verdict))
+    return _decided(parked, ask, verdict)
+
+
+def _decided(parked: Parked, ask: Ask, verdict: Verdict) -> Resolved:
+    grant = Grant.objects.filter(ask=ask).first()
+    if verdict.meaning != Meaning.APPROVE:
+        return Resolved(parked, State.REFUSED, words=texts.denied(verdict.text))
+    if grant is None:
+        return Resolved(parked, State.REFUSED, words=texts.NOT_GRANTED)
+    return _granted(parked, grant, verdict.text)
+
+
+def _newest(session_id: int, request_key: str) -> Ask | None:
+    """The ask that stands for a request now: it may have been asked again since."""
+    asked = Ask.objects.select_related("repeated_by")
+    ask = asked.filter(session=session_id, request_key=request_key).first()
+    while (later := raising.again_of(ask)) is not None:
+        ask = asked.get(pk=later.pk)
+    return ask
+
+
+def _closed(parked: Parked, ask: Ask) -> Resolved:
+    """Closed without an answer: nothing is approved, and a question has none."""
+    if parked.kind == "question":
+        return Resolved(parked, State.ANSWERED, answer={"status": "ignored"})
+    if ask.status == AskStatus.EXPIRED:
+        words = texts.EXPIRED
+    elif ask.close_reason == texts.IGNORED:
+        words = texts.IGNORED
+    else:
+        words = texts.withdrawn(ask.close_reason)
+    return Resolved(parked, State.REFUSED, words=words)
+
+
+def _answer(verdict: Verdict) -> dict[str, str]:
+    answer = {"status": "answered"}
+    if verdict.option is not None:
+        answer["optionId"] = verdict.option.key
+    if verdict.text:
+        answer["text"] = verdict.text
+    return answer
+
+
+def _granted(parked: Parked, grant: Grant, note: str) -> Resolved:
+    taken = Redemption.objects.filter(grant=grant).first()
+    if taken is None:
+        return Resolved(parked, State.APPROVED, params=grant.params, note=note)
+    if getattr(taken, "effect", None) is None:
+        interrupted.ask_about_interrupted()
+        taken = Redemption.objects.select_related("effect__asked").get(pk=taken.pk)
+    effect = getattr(taken, "effect", None)
+    if effect is None or effect.end == EffectEnd.UNKNOWN:
+        return _unknown(parked, effect.asked if effect else None)
+    kept = EveResult.objects.filter(redemption=taken).first()
+    if kept is None:
+        return Resolved(parked, State.ENDED, output=f"{texts.DONE_BEFORE} {effect.detail}".strip())
+    return Resolved(parked, State.ENDED, output=kept.output, failed=kept.failed)
+
+
+def _unknown(parked: Parked, asked: Ask | None) -> Resolved:
+    """Whether it happened is for the owner to say."""
+    if asked is None or asked.status == AskStatus.OPEN:
+        return Resolved(parked, State.LOOKS)
+    verdict = Verdict.objects.filter(ask=asked).first()
+    said = (verdict.option_label, verdict.text) if verdict else ()
+    words = texts.looked(" — ".join(part for part in said if part))
+    return Resolved(parked, State.ENDED, output=words, failed=True)
