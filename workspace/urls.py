@@ -60,6 +60,7 @@ urlpatterns = [
     path("api/", include("workspace.api.urls")),
     path("", include("workspace.protocols.leaf.urls")),
     path("", include("workspace.protocols.responses.urls")),
+    path("", include("workspace.protocols.eve.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics_page, name="metrics"),

@@ -71,7 +71,6 @@ class Fold:
         self.open: dict[int, Request] = {}
         self.settled: list[Settled] = []
         self.rejected: set[str] = set()
-        self.passed_over: set[int] = set()
         self._now: Happened
         self._out: list[Json] = []
         self._handlers: dict[str, Callable[[Happened], None]] = {
@@ -88,8 +87,7 @@ class Fold:
             "state": self._state,
         }
         self._noted_here: dict[str, Callable[[Json], None]] = {
-            door.DELIVERED: self._delivered,
-            door.PASSED_OVER: self._passed_over,
+            door.TYPED: self._typed,
             door.CANCELLED: self._cancelled,
             door.CLEARED: self._cleared,
             door.AT_REST: self._at_rest,
@@ -136,6 +134,8 @@ class Fold:
         ours = _dict(event.data.get("eve"))
         delivery, under_way = str(ours.get("deliveryId") or ""), ours.get("notForRun")
         self.messages.append(Message(event.text, delivery, under_way))
+        if self.open and delivery:  # what is open is passed over, and that comes of this message
+            self.deliveries = [delivery]
 
     def _noted(self, event: Happened) -> None:
         what, data = str(event.data.get("type")), _dict(event.data.get("data"))
@@ -218,7 +218,7 @@ class Fold:
         request = event.request
         if request is None or self.open.pop(request.ask_id, None) is None:
             return
-        ignored = request.ask_id in self.passed_over
+        ignored = event.data.get("ignored") is True
         self._settle(Settled(request, "ignored" if ignored else "cancelled"))
 
     def _superseded(self, event: Happened) -> None:
@@ -270,18 +270,20 @@ class Fold:
 
     # -- what this door noted --------------------------------------------------------------------
 
-    def _delivered(self, data: Json) -> None:
+    def _typed(self, data: Json) -> None:
+        """The words are part of the turn that goes on; until then they are whose delivery it is."""
         self.deliveries = [str(data.get("deliveryId"))]
-        if words := str(data.get("message") or ""):
-            self.messages.append(Message(words, self.deliveries[0], None))
-
-    def _passed_over(self, data: Json) -> None:
-        self.passed_over |= set(data.get("askIds") or ())
+        self.messages.append(Message(str(data.get("message")), self.deliveries[0], None))
 
     def _cancelled(self, data: Json) -> None:
+        """What was still to be carried is not owed any more, and whoever sent it hears so."""
         del data
+        if dropped := [message.delivery for message in self.messages if message.delivery]:
+            self.deliveries = dropped
+        self.messages = []
         if self.run is not None:
             self._close("turn.cancelled")
+        self._wait()
 
     def _cleared(self, data: Json) -> None:
         del data

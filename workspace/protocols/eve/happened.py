@@ -10,10 +10,9 @@ Json = dict[str, Any]
 
 APPROVAL, QUESTION = "tool-approval", "question"
 
-#: What the door notes in the log beside the runtime: whose delivery follows, that open requests are
-#: passed over, that the turn is off, that all before is forgotten, that nothing more comes for now.
-DELIVERED = "door.delivered"
-PASSED_OVER = "door.passed_over"
+#: What the door notes in the log beside the runtime: that what follows comes of a message that was
+#: taken as an answer, that the turn is off, that all before is forgotten, that nothing comes for now.
+TYPED = "door.typed"
 CANCELLED = "door.cancelled"
 CLEARED = "door.cleared"
 AT_REST = "door.at_rest"

@@ -5,22 +5,16 @@ They are events of the kind ``noted`` like the runtime's, so that the stream is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from agents import events
 from agents.models import Session
-from workspace.protocols.eve.happened import AT_REST, CANCELLED, CLEARED, DELIVERED, PASSED_OVER
+from workspace.protocols.eve.happened import AT_REST, CANCELLED, CLEARED, TYPED
 
 
-def delivered(session: Session, delivery_id: str, *, typed: str = "") -> None:
-    """What follows comes of this delivery; ``typed`` is the message that was taken as an answer."""
-    _note(session, DELIVERED, {"deliveryId": delivery_id, "message": typed})
-
-
-def passed_over(session: Session, ask_ids: Sequence[int]) -> None:
-    """The requests that are withdrawn now are withdrawn because a message went past them."""
-    _note(session, PASSED_OVER, {"askIds": list(ask_ids)})
+def typed(session: Session, delivery_id: str, text: str) -> None:
+    """What follows comes of this message, which was taken as an answer."""
+    _note(session, TYPED, {"deliveryId": delivery_id, "message": text})
 
 
 def cancelled(session: Session) -> None:

@@ -1,0 +1,125 @@
+"""Answers that came over the wire become verdicts through the one verb, all of a post or none.
+
+A requestId stands for one request and one action, so the binding is filled in from it; everything
+else is the one rule for all doors. Only a person's key answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.models import Session
+from asks import answering, binding, refusals
+from asks.lifecycle import AskStatus, Reason
+from asks.models import Ask
+from asks.refusals import Answer, Case, Refused
+from workspace.api import attempts
+from workspace.models import ApiKey, Scope
+from workspace.protocols.eve.happened import Request
+from workspace.protocols.eve.problems import Problem
+from workspace.protocols.eve.reading import request_of
+from workspace.protocols.eve.wire import Response
+
+VIA = "eve"
+_CODES: dict[Reason, str] = {
+    Reason.NOT_FOUND: "unknown_request",
+    Reason.EMPTY: "empty_answer",
+    Reason.CLOSED: "already_answered",
+}
+
+
+def open_asks(session: Session) -> list[Ask]:
+    """The open asks of a locked session, in the order in which they were asked."""
+    found = Ask.objects.filter(session=session, status=AskStatus.OPEN)
+    return list(found.select_related("run", "gate").prefetch_related("options").order_by("pk"))
+
+
+def open_requests(asks: Sequence[Ask]) -> list[Request]:
+    return [request_of(ask) for ask in asks]
+
+
+def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
+    """Raise unless a person holds this key; an attempt of an agent's key is kept."""
+    if key.person is not None and Scope.ASK_ANSWER in key.scopes:
+        return
+    why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
+    for ask_id in asks[:20] or [0]:
+        attempts.record(key, ask_id, why)
+    raise Problem(403, why, "agents_never_answer" if key.is_an_agents else "forbidden")
+
+
+def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Problem | None:
+    """Record all these answers of a locked session, or none and the refusal of the first that is not.
+
+    Returns the problem instead of raising it, so that the caller's transaction keeps the refusal.
+    """
+    asked = [(response, _asked(session, response.requestId)) for response in responses]
+    for response, ask in asked:
+        if (problem := _would_refuse(session, key, ask, response)) is not None:
+            return problem
+    for response, ask in asked:
+        result = _answer(key, ask, response)
+        if isinstance(result, Refused):
+            return _problem(result)
+    return None
+
+
+def _asked(session: Session, request_id: str) -> Ask | None:
+    asks = Ask.objects.filter(session=session).select_related("run", "gate", "claimed_by")
+    ask = asks.filter(request_key=request_id).first() if "\0" not in request_id else None
+    if ask is not None:
+        ask.session, ask.agent = session, session.agent
+    return ask
+
+
+def _would_refuse(
+    session: Session, key: ApiKey, ask: Ask | None, response: Response
+) -> Problem | None:
+    """Refuse, on record, what is refused before anything of the post is decided."""
+    if ask is None:
+        return _unknown(key, response)
+    judged = refusals.first_refusal(Case(session, ask, _as_answer(key, ask, response)))
+    if judged is None:
+        return None
+    result = _answer(key, ask, response)  # a repeat of what is recorded, or the refusal on record
+    return _problem(result) if isinstance(result, Refused) else None
+
+
+def _answer(key: ApiKey, ask: Ask | None, response: Response) -> answering.Result:
+    assert ask is not None and key.person is not None  # noqa: S101, PT018 -- both were looked at
+    given = _as_answer(key, ask, response)
+    return answering.answer(
+        ask_id=ask.pk,
+        by=key.person,
+        option=given.option,
+        text=given.text,
+        echo=given.echo,
+        via=VIA,
+    )
+
+
+def _as_answer(key: ApiKey, ask: Ask, response: Response) -> Answer:
+    assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
+    gate = binding.gate_of(ask)
+    return Answer(
+        by=key.person,
+        option=response.optionId or "",
+        text=response.text or "",
+        echo=binding.of_gate(gate).as_echo() if gate else None,
+        via=VIA,
+    )
+
+
+def _unknown(key: ApiKey, response: Response) -> Problem:
+    assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
+    refused = refusals.not_found()
+    attempt = Answer(
+        by=key.person, option=response.optionId or "", text=response.text or "", via=VIA
+    )
+    refusals.record(refused, attempt, ask=None, ask_ref=response.requestId)
+    return _problem(refused)
+
+
+def _problem(refused: Refused) -> Problem:
+    code = _CODES.get(refused.reason, str(refused.reason))
+    return Problem(refused.http_status, refused.detail, code)

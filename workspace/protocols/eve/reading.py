@@ -1,0 +1,135 @@
+"""Reads a session's log for the fold: its events, with what was asked and decided, in a few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agents.lifecycle import SessionState
+from agents.models import Event, Session
+from asks.lifecycle import AskKind, Meaning
+from asks.models import Ask, Verdict
+from asks.raising import CONFIDENTIAL
+from workspace.models import EveSession
+from workspace.protocols.eve.fold import KINDS
+from workspace.protocols.eve.happened import (
+    APPROVAL,
+    QUESTION,
+    About,
+    Decided,
+    Happened,
+    Json,
+    Request,
+)
+
+PAGE = 500
+_OF_AN_ASK = frozenset({"asked", "verdict", "withdrawn", "expired", "superseded"})
+_COLUMNS = ("pk", "seq", "created_at", "kind", "run_id", "actor", "text", "data")
+
+
+def about(opened: EveSession) -> About:
+    agent = opened.session.agent
+    return About(opened.public_id, opened.token, agent.slug, agent.name or agent.slug)
+
+
+def after(session_id: int, seq: int, limit: int = PAGE) -> tuple[list[Happened], int]:
+    """The next events that the wire is made from, and the seq of the last; it is ``seq`` for none."""
+    found = Event.objects.filter(session_id=session_id, seq__gt=seq, kind__in=KINDS)
+    rows: list[dict[str, Any]] = list(found.order_by("seq").values(*_COLUMNS)[:limit])
+    requests = _requests(rows)
+    verdicts = _verdicts(rows)
+    end = _the_end(session_id) if any(row["kind"] == "state" for row in rows) else None
+    happened = [_happened(row, requests, verdicts, end) for row in rows]
+    return happened, rows[-1]["seq"] if rows else seq
+
+
+def _happened(
+    row: dict[str, Any],
+    requests: dict[int, Request],
+    verdicts: dict[int, Decided],
+    end: int | None,
+) -> Happened:
+    ask_id = _ask_id(row) if row["kind"] in _OF_AN_ASK else 0
+    return Happened(
+        pk=row["pk"],
+        at=row["created_at"],
+        kind=row["kind"],
+        run=row["run_id"],
+        text=row["text"],
+        data=row["data"],
+        request=requests.get(ask_id),
+        decided=verdicts.get(ask_id) if row["kind"] == "verdict" else None,
+        is_the_end=row["pk"] == end,
+    )
+
+
+def _ids(rows: Sequence[dict[str, Any]], kinds: frozenset[str]) -> set[int]:
+    return {_ask_id(row) for row in rows if row["kind"] in kinds}
+
+
+def _ask_id(row: dict[str, Any]) -> int:
+    found = row["data"].get("ask_id")
+    return found if isinstance(found, int) else 0
+
+
+def _requests(rows: Sequence[dict[str, Any]]) -> dict[int, Request]:
+    ids = _ids(rows, _OF_AN_ASK)
+    asks = Ask.objects.filter(pk__in=ids).prefetch_related("options") if ids else ()
+    return {ask.pk: request_of(ask) for ask in asks}
+
+
+def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[int, Decided]:
+    """Of a confidential ask only the option is told."""
+    ids = _ids(rows, frozenset({"verdict"}))
+    found = Verdict.objects.filter(ask__in=ids).select_related("ask", "option", "decided_by")
+    return {
+        verdict.ask_id: Decided(
+            option=verdict.option.key if verdict.option else "",
+            text="" if verdict.ask.confidential else verdict.text,
+            approves=verdict.meaning == Meaning.APPROVE,
+            by=f"human:{verdict.decided_by.get_username()}",
+        )
+        for verdict in (found if ids else ())
+    }
+
+
+def _the_end(session_id: int) -> int | None:
+    """The event with which the session ended, if it did: nothing states anything after it."""
+    if not Session.objects.filter(pk=session_id, state=SessionState.ENDED).exists():
+        return None
+    stated = Event.objects.filter(session_id=session_id, kind="state")
+    return stated.order_by("-seq").values_list("pk", flat=True).first()
+
+
+def request_of(ask: Ask) -> Request:
+    """An ask as the protocol's InputRequest. What is confidential shows no more than its options."""
+    known = ask.context.get("eve")
+    facts: Json = known if isinstance(known, dict) else {}
+    kind = APPROVAL if ask.kind == AskKind.APPROVAL else QUESTION
+    options = [_option(option) for option in sorted(ask.options.all(), key=lambda o: o.position)]
+    display = "confirmation" if kind == APPROVAL else "select" if options else "text"
+    action: Json = {
+        "kind": "tool-call",
+        "callId": str(facts.get("callId") or ask.request_key),
+        "toolName": str(facts.get("toolName") or "ask_question"),
+        "input": {} if ask.confidential else facts.get("input") or {},
+    }
+    wire: Json = {
+        "requestId": ask.request_key,
+        "kind": kind,
+        "prompt": CONFIDENTIAL if ask.confidential else ask.prompt,
+        "action": action,
+        "allowFreeform": ask.free_text if kind == QUESTION else False,
+        "display": display,
+    }
+    if options:
+        wire["options"] = options
+    step = facts.get("stepIndex")
+    return Request(ask.pk, wire, step if isinstance(step, int) else 0)
+
+
+def _option(option: Any) -> Json:
+    said: Json = {"id": option.key, "label": option.label}
+    if option.detail:
+        said["description"] = option.detail
+    return said | ({"style": str(option.style)} if option.style != "default" else {})

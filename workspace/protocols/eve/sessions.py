@@ -1,0 +1,108 @@
+"""Sessions as their clients know them: opened, found, and shown to nobody who has no business there."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError
+
+from agents.lifecycle import AgentState, SessionState
+from agents.locking import lock_session
+from agents.models import Agent, Session
+from agents.registering import open_session
+from workspace import keys
+from workspace.api.attempts import actor_of
+from workspace.models import ApiKey, EveSession
+from workspace.protocols.eve import posting, stamps
+from workspace.protocols.eve.problems import Problem, not_active
+from workspace.protocols.eve.wire import Create
+
+RUNTIME = "eve"
+TITLE = 120
+
+
+def agent_for(key: ApiKey, slug: str = "") -> Agent:
+    """The agent of this protocol that a key reaches; by its slug when there are several."""
+    reached = keys.agents_of(key).filter(runtime=RUNTIME)
+    found = list((reached.filter(slug=slug) if slug else reached).order_by("pk")[:2])
+    if not found:
+        raise Problem(403, "This key reaches no agent that is served here.", "forbidden")
+    if len(found) > 1:
+        words = "This key reaches several agents: name one in the address, as ?agent=…"
+        raise Problem(400, words, "agent_required")
+    return found[0]
+
+
+def opened_once(key: ApiKey, create: Create, agent: Agent) -> EveSession:
+    """A new session; the one that was opened before by the same operation, if it was."""
+    if create.operation and (before := _opened_before(key, create)) is not None:
+        return before
+    try:
+        return _opened(key, create, agent)
+    except IntegrityError:
+        if (before := _opened_before(key, create)) is None:
+            raise
+        return before
+
+
+def _opened_before(key: ApiKey, create: Create) -> EveSession | None:
+    named = EveSession.objects.filter(principal=actor_of(key), operation=create.operation)
+    before = named.select_related("session__agent").first()
+    if before is not None and before.body != create.digest:
+        words = "This operationId opened a session with another body. Nothing was opened."
+        raise Problem(409, words, "operation_conflict")
+    return before
+
+
+def _opened(key: ApiKey, create: Create, agent: Agent) -> EveSession:
+    made: list[EveSession] = []
+
+    def begin(session: Session) -> None:
+        if session.agent.lifecycle == AgentState.RETIRED:
+            raise Problem(403, "This agent is retired and starts nothing more.", "forbidden")
+        made.append(_named(session, key, create))
+        if create.message:
+            posting.post(session, key, create.message, create.context, posting.new_delivery())
+
+    open_session(agent, title=create.message.strip()[:TITLE], begin=begin)
+    return made[0]
+
+
+def _named(session: Session, key: ApiKey, create: Create) -> EveSession:
+    return EveSession.objects.create(
+        session=session,
+        public_id=stamps.new_session_id(),
+        token=stamps.new_token(),
+        key=key,
+        principal=actor_of(key),
+        operation=create.operation,
+        body=create.digest,
+    )
+
+
+def find(key: ApiKey, public_id: str) -> EveSession | None:
+    """A session that a key may see: of a person's key all of the agents it reaches.
+
+    A key without a person sees what it opened itself.
+    """
+    if len(public_id) > 40 or not public_id.isascii() or not public_id.isprintable():
+        return None
+    found = EveSession.objects.filter(
+        public_id=public_id, session__agent__in=keys.agents_of(key).filter(runtime=RUNTIME)
+    )
+    found = found if key.person_id is not None else found.filter(key=key)
+    return found.select_related("session__agent").first()
+
+
+def lock_active(opened: EveSession | None) -> Session | None:
+    """The session locked, if it is there and has not ended."""
+    if opened is None:
+        return None
+    session = lock_session(opened.session_id)
+    return None if session.state == SessionState.ENDED else session
+
+
+def must_lock(opened: EveSession | None) -> Session:
+    """The same. Raises Problem when there is none."""
+    session = lock_active(opened)
+    if session is None:
+        raise not_active()
+    return session

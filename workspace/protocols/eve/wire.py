@@ -1,0 +1,250 @@
+"""What clients send: bodies read strictly, with the protocol's own words for what is wrong with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
+
+from agents.messaging import MESSAGE_LIMIT
+from agents.words import is_blank, is_storable
+from workspace.protocols.eve.problems import Problem, invalid
+
+MAX_BODY = 256 * 1024
+MAX_RESPONSES = 100
+MAX_TEXT = 16_000
+Json = dict[str, Any]
+
+NOT_JSON = "Invalid JSON body."
+NOT_AN_OBJECT = "Expected a JSON object."
+EMPTY_MESSAGE = "Expected 'message' to be non-empty when provided."
+BAD_MESSAGE = "Expected 'message' to be a string or an array of text/file parts."
+NOT_ON_CREATE = "'inputResponses' is only accepted for an existing session."
+NO_MESSAGE = (
+    "Creating a session without a message does not accept 'clientContext', 'callback', or "
+    "'outputSchema'."
+)
+NOTHING = "Expected a non-empty 'message' or a non-empty 'inputResponses' array."
+BOTH = "'message' and 'inputResponses' are mutually exclusive."
+EMPTY_RESPONSES = "Expected 'inputResponses' to be a non-empty array."
+BAD_RESPONSES = "Expected every 'inputResponses' entry to match the HITL response schema."
+BAD_POLICY = "Expected 'turnPolicy' to be either 'queue' or 'steer'."
+BAD_CONTEXT = "Expected 'clientContext' to be a string, an array of strings, or an object."
+#: What would change how a session works, and this server does not do: refused, never passed over.
+NOT_SERVED = ("callback", "forwardedPrincipal", "outputSchema", "stubs")
+
+
+class Response(BaseModel):
+    """One answer to one request, by its id."""
+
+    model_config = ConfigDict(extra="forbid")
+    requestId: Annotated[StrictStr, StringConstraints(min_length=1, max_length=200)]  # noqa: N815
+    optionId: StrictStr | None = None  # noqa: N815
+    text: StrictStr | None = None
+
+
+class _TextPart(BaseModel):
+    type: Literal["text"]
+    text: StrictStr
+
+
+class Create(BaseModel):
+    """A session to be opened; without a message it waits for one. ``digest`` is of what was sent."""
+
+    message: str = ""
+    context: str = ""
+    operation: Annotated[str, Field(max_length=200)] = ""
+    digest: str = ""
+
+
+class Continue(BaseModel):
+    """A message, or answers, for a session that is there. ``token`` is None where none was sent."""
+
+    message: str = ""
+    context: str = ""
+    responses: list[Response] = []
+    token: str | None = None
+
+
+def read_create(raw: bytes) -> Create:
+    """Raises Problem."""
+    body = parsed(raw)
+    if "inputResponses" in body:
+        raise invalid(NOT_ON_CREATE)
+    if "continuationToken" in body:
+        raise invalid("Send a 'continuationToken' to the session's own address.")
+    message = _message(body)
+    if not message and any(body.get(name) is not None for name in _WITH_A_MESSAGE):
+        raise invalid(NO_MESSAGE)
+    _refuse_what_is_not_served(body)
+    return Create(
+        message=message,
+        context=_context(body.get("clientContext")),
+        operation=_operation(body.get("operationId")),
+        digest=hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+    )
+
+
+_WITH_A_MESSAGE = ("clientContext", "callback", "outputSchema")
+
+
+def read_continue(raw: bytes) -> Continue:
+    """Raises Problem."""
+    body = parsed(raw)
+    responses = _responses(body["inputResponses"]) if "inputResponses" in body else []
+    message = _message(body)
+    if responses and "message" in body:
+        raise invalid(BOTH)
+    if not responses and not message:
+        raise invalid(NOTHING)
+    if body.get("turnPolicy") not in (None, "queue", "steer"):
+        raise invalid(BAD_POLICY)
+    _refuse_what_is_not_served(body)
+    return Continue(
+        message=message,
+        context=_context(body.get("clientContext")),
+        responses=responses,
+        token=_token(body),
+    )
+
+
+def read_cancel(raw: bytes) -> str | None:
+    """The turn that is meant; None for whichever there is. Raises Problem."""
+    turn = parsed(raw).get("turnId")
+    if turn is not None and not isinstance(turn, str):
+        raise invalid("Expected 'turnId' to be a string.")
+    return turn
+
+
+def read_reset(raw: bytes) -> str:
+    """Why, in the caller's words. Raises Problem."""
+    reason = parsed(raw).get("reason")
+    if reason is not None and not isinstance(reason, str):
+        raise invalid("Expected 'reason' to be a string.")
+    return _kept("reason", reason or "", 1000)
+
+
+def parsed(raw: bytes) -> Json:
+    """The object of a body; nothing at all counts as an empty one. Raises Problem."""
+    if len(raw) > MAX_BODY:
+        raise Problem(413, f"A body has {MAX_BODY} bytes at the most.", "too_large")
+    if not raw:
+        return {}
+    try:
+        found = json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise invalid(NOT_JSON) from error
+    if not isinstance(found, dict):
+        raise invalid(NOT_AN_OBJECT)
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Json:
+    """A name twice in one object is refused: which one counts is a guess."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name appears twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _message(body: Json) -> str:
+    """The words of a message; empty when there is none."""
+    given = body.get("message")
+    if given is None and "message" not in body:
+        return ""
+    if isinstance(given, list):
+        given = "\n".join(_part(part) for part in given)
+    if not isinstance(given, str):
+        raise invalid(BAD_MESSAGE)
+    if is_blank(given):
+        raise invalid(EMPTY_MESSAGE)
+    return _kept("message", given, MESSAGE_LIMIT)
+
+
+def _part(part: object) -> str:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "file":
+        raise Problem(415, "This agent takes text and no files.", "unsupported_file")
+    if isinstance(kind, str) and kind != "text":
+        shown = kind[:40]
+        raise invalid(f"Unsupported message part type \"{shown}\". Use 'text' or 'file'.")
+    try:
+        return _TextPart.model_validate(part).text
+    except ValidationError as error:
+        raise invalid(BAD_MESSAGE) from error
+
+
+def _responses(given: object) -> list[Response]:
+    if not isinstance(given, list) or not given:
+        raise invalid(EMPTY_RESPONSES)
+    if len(given) > MAX_RESPONSES:
+        raise invalid(f"Expected 'inputResponses' to have {MAX_RESPONSES} entries at the most.")
+    try:
+        found = [Response.model_validate(one) for one in given]
+    except ValidationError as error:
+        raise invalid(BAD_RESPONSES) from error
+    if len({one.requestId for one in found}) < len(found):
+        words = "Two of the 'inputResponses' are for one request. Nothing was answered."
+        raise Problem(400, words, "duplicate_response")
+    return found
+
+
+def _context(given: object) -> str:
+    """What a client would have the agent know with this message, as text."""
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        said = given
+    elif isinstance(given, list) and all(isinstance(one, str) for one in given):
+        said = "\n".join(given)
+    elif isinstance(given, dict):
+        said = json.dumps(given, ensure_ascii=False)
+    else:
+        raise invalid(BAD_CONTEXT)
+    return _kept("clientContext", said, MESSAGE_LIMIT)
+
+
+def _operation(given: object) -> str:
+    if given is None:
+        return ""
+    if not isinstance(given, str) or not given.strip():
+        raise invalid("Expected 'operationId' to be a non-empty string.")
+    return _kept("operationId", given, 200)
+
+
+def _token(body: Json) -> str | None:
+    given = body.get("continuationToken")
+    if given is None:
+        return None
+    if not isinstance(given, str) or not given:
+        raise invalid("Missing or empty 'continuationToken' field.")
+    return given
+
+
+def _kept(name: str, words: str, limit: int) -> str:
+    """Words that can be kept as they are. Raises Problem."""
+    if not is_storable(words):
+        raise invalid(f"'{name}' holds a character that cannot be kept.")
+    if len(words) > limit:
+        raise Problem(413, f"'{name}' has {len(words)} characters; {limit} are the most.")
+    return words
+
+
+def _refuse_what_is_not_served(body: Json) -> None:
+    for name in NOT_SERVED:
+        if body.get(name) is not None:
+            raise Problem(400, f"'{name}' is not supported by this server.", "unsupported")
+    if body.get("mode") not in (None, "conversation"):
+        raise Problem(400, "Only the mode 'conversation' is supported.", "unsupported")
+    capabilities = body.get("capabilities")
+    if capabilities is not None and not isinstance(capabilities, dict):
+        raise invalid("Expected 'capabilities' to be an object.")
+    if (capabilities or {}).get("requestInput") is False:
+        words = "An agent here may always ask: 'requestInput' cannot be false."
+        raise Problem(400, words, "unsupported")
