@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from agents.auditing import Audited, AuditedTable, PersonFilter, linked
+from agents.admin import InboxItemAdmin
+from agents.auditing import AuditedTable, PersonFilter, linked
+from agents.models import InboxItem
 from asks import authority_admin, ledger_admin, policy_admin  # noqa: F401  register pages of their own
+from asks.discreet_admin import Discreet
 from asks.exports import Exported
 from asks.models import Ask, Gate, Option, Refusal, Verdict
 
@@ -27,7 +30,7 @@ class VerdictTable(AuditedTable):
 
 
 @admin.register(Ask)
-class AskAdmin(Audited):
+class AskAdmin(Discreet):
     list_display = (
         "__str__",
         linked("agent"),
@@ -49,7 +52,7 @@ class AskAdmin(Audited):
 
 
 @admin.register(Verdict)
-class VerdictAdmin(Exported, Audited):
+class VerdictAdmin(Exported, Discreet):
     list_display = (
         "__str__",
         linked("decided_by"),
@@ -76,7 +79,7 @@ class VerdictAdmin(Exported, Audited):
 
 
 @admin.register(Refusal)
-class RefusalAdmin(Exported, Audited):
+class RefusalAdmin(Exported, Discreet):
     list_display = (
         "__str__",
         linked("by"),
@@ -90,3 +93,11 @@ class RefusalAdmin(Exported, Audited):
     list_select_related = ("by", "ask")
     search_fields = ("by__username", "detail", "ask_ref", "ask__prompt")
     date_hierarchy = "created_at"
+
+
+admin.site.unregister(InboxItem)
+
+
+@admin.register(InboxItem)
+class VerdictsOwedAdmin(Discreet, InboxItemAdmin):
+    """What is owed to sessions; among it verdicts, of which some are confidential."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.contrib import admin
 
 from agents.auditing import Audited, PersonFilter, linked
+from asks.discreet_admin import Discreet
 from asks.models import Delegation, Dropped, Effect, Grant, Nudge, Redemption, Vote
 
 
 @admin.register(Vote)
-class VoteAdmin(Audited):
+class VoteAdmin(Discreet):
     list_display = (
         "__str__",
         linked("ask"),
@@ -44,7 +45,7 @@ class DelegationAdmin(Audited):
 
 
 @admin.register(Grant)
-class GrantAdmin(Audited):
+class GrantAdmin(Discreet):
     list_display = (
         "__str__",
         linked("session"),
@@ -79,7 +80,7 @@ class NudgeAdmin(Audited):
 
 
 @admin.register(Dropped)
-class DroppedAdmin(Audited):
+class DroppedAdmin(Discreet):
     list_display = ("__str__", linked("ask"), linked("by"), "at")
     list_select_related = ("ask", "by")
     date_hierarchy = "at"

@@ -41,6 +41,7 @@ def _of_asks(agent: Agent, now: InForce, then: InForce) -> Iterator[Changed]:
         draft, gate = reasking.draft_of(ask), binding.gate_of(ask)
         before, after = (_judged(policy, draft, gate) for policy in (now, then))
         operation = gate.operation if gate else "a question"
+        operation = "(confidential)" if ask.confidential else operation
         yield Changed(f"ask {ask.pk}", operation, ask.pk, tuple(_differences(before, after)))
 
 

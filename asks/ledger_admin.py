@@ -8,12 +8,13 @@ from django.contrib import admin
 
 from agents.auditing import Audited, linked
 from asks import proving
+from asks.discreet_admin import Discreet
 from asks.exports import Exported
 from asks.models import Anchor, LedgerRecord, SignedFile
 
 
 @admin.register(LedgerRecord)
-class LedgerRecordAdmin(Exported, Audited):
+class LedgerRecordAdmin(Exported, Discreet):
     list_display = ("chain", "seq", "kind", "subject", "actor", "at")
     list_filter = ("kind",)
     search_fields = ("chain", "subject", "actor", "hash")
@@ -45,7 +46,7 @@ class AnchorAdmin(Exported, Audited):
 
 
 @admin.register(SignedFile)
-class SignedFileAdmin(Exported, Audited):
+class SignedFileAdmin(Exported, Discreet):
     list_display = ("name", "ask_ref", "principal", "why", linked("verdict"), "seen_at")
     list_filter = (("verdict", admin.EmptyFieldListFilter),)
     list_select_related = ("verdict",)

@@ -135,7 +135,8 @@ class Ask(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.prompt[:80]
+        """For lists of every kind, whoever reads them."""
+        return f"confidential ask {self.pk}" if self.confidential else self.prompt[:80]
 
 
 class Option(models.Model):
