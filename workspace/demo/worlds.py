@@ -113,7 +113,23 @@ def build_conformance() -> list[str]:
     )
     made += _leaf_agent(owner)
     made += _hybrid_agent(owner)
+    made += _eve_agent(owner)
     return made
+
+
+def _eve_agent(owner: User) -> list[str]:
+    """An agent with tools that need approval; its messages say what it plays."""
+    if Agent.objects.filter(slug="conf-eve").exists():
+        return []
+    register_agent(
+        slug="conf-eve",
+        name="Conformance: eve",
+        owners=[owner],
+        runtime_key="eve",
+        settings={"agent": "workspace.demo.eve_agents:conformance"},
+        lifecycle=AgentState.ACTIVE,
+    )
+    return ["agent conf-eve"]
 
 
 def _hybrid_agent(owner: User) -> list[str]:

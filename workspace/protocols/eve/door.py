@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from agents import moves
 from agents.lifecycle import RunStatus
+from agents.locking import lock_session
 from agents.models import Session
 from workspace import keys
 from workspace.keys import KeyRefused
@@ -124,7 +125,7 @@ def _typed(
 def _answer(session: Session, key: ApiKey, responses: list[Response]) -> Problem | None:
     problem = deciding.decide(session, key, responses)
     if problem is None and not _goes_on(session):
-        notes.at_rest(session)
+        notes.at_rest(lock_session(session.pk))  # as the answers have left it
     return problem
 
 
