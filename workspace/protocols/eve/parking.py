@@ -7,7 +7,7 @@ import string
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from asks import draft_check
+from asks import binding, draft_check
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from workspace.protocols.eve.questions import Question
@@ -41,7 +41,7 @@ def parked_in(session_data: dict[str, Any]) -> list[Parked]:
     """What a session waits for, as its last turn left it."""
     own = session_data.get("eve")
     kept = own.get("parked") if isinstance(own, dict) else None
-    return [Parked(**one) for one in kept or []]
+    return [Parked(**{**one, "input": binding.restored(one["input"])}) for one in kept or []]
 
 
 def new_approval_key() -> str:

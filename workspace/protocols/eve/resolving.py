@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from asks import interrupted, raising
+from asks import binding, interrupted, raising
 from asks.lifecycle import AskStatus, Meaning
 from asks.models import Ask, EffectEnd, Grant, Redemption, Verdict
 from workspace.models import EveResult
@@ -111,7 +111,8 @@ def _answer(verdict: Verdict) -> dict[str, str]:
 def _granted(parked: Parked, grant: Grant, note: str) -> Resolved:
     taken = Redemption.objects.filter(grant=grant).first()
     if taken is None:
-        return Resolved(parked, State.APPROVED, params=grant.params, note=note)
+        params = binding.restored(grant.params)
+        return Resolved(parked, State.APPROVED, params=params, note=note)
     if getattr(taken, "effect", None) is None:
         interrupted.ask_about_interrupted()
         taken = Redemption.objects.select_related("effect__asked").get(pk=taken.pk)
