@@ -49,9 +49,14 @@ def lock_sessions(session_ids: Iterable[int]) -> dict[int, Session]:
 def lock_agent(agent_id: int) -> Agent:
     """An agent whose lifecycle or sessions are about to change; its sessions are locked after it.
 
-    Rows that refer to the agent can still be written meanwhile, so this waits for no session.
+    Rows that refer to the agent can still be written meanwhile, so this waits for no session. With
+    it comes the moment of the lock.
     """
-    return Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
+    agent = (
+        Agent.objects.annotate(read_at=ClockNow()).select_for_update(no_key=True).get(pk=agent_id)
+    )
+    agent.locked_at = cast("_Read", agent).read_at
+    return agent
 
 
 def lock_session_of(run_id: int) -> Run | None:

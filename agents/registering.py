@@ -12,7 +12,7 @@ from pydantic import ValidationError as ShapeError
 
 from agents import events, queueing, runtime, wake_policy, waking
 from agents.lifecycle import AgentState
-from agents.locking import lock_agent, lock_session
+from agents.locking import lock_agent
 from agents.models import Agent, Session
 from agents.words import is_storable, storable
 
@@ -117,14 +117,18 @@ def open_session(
 
     ``begin`` may put more into the locked session, and wake it, before it starts.
     """
-    lock_agent(agent.pk)
-    created = Session.objects.create(
-        agent=agent, title=title, is_home=is_home, external_id=external_id
-    )
-    session = lock_session(created.pk)
+    session = _new_session(agent, title=title, is_home=is_home, external_id=external_id)
     waking.first(session)
     events.record(session, "state", actor="system", text="The session was opened.")
     if begin is not None:
         begin(session)
     queueing.proceed(session)
+    return session
+
+
+def _new_session(agent: Agent, **fields: object) -> Session:
+    """The row of a session, as good as locked: nobody else sees it before the transaction ends."""
+    locked = lock_agent(agent.pk)
+    session = Session.objects.create(agent=locked, **fields)
+    session.locked_at = locked.locked_at
     return session
