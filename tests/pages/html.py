@@ -33,13 +33,19 @@ class Element:
         return found[0]
 
     def fields(self) -> dict[str, str]:
-        """What a form would send without pressing a button: hidden and text fields."""
+        """What a form would send without pressing a button: inputs, texts, and what is selected."""
         inputs = {str(one.attrs["name"]): one.attrs.get("value") or "" for one in self.all("input")}
         areas = {
             str(one.attrs["name"]): "".join(_texts(one)).removeprefix("\n")
             for one in self.all("textarea")
         }
-        return inputs | areas
+        chosen = {
+            str(one.attrs["name"]): option.attrs.get("value") or ""
+            for one in self.all("select")
+            for option in one.all("option")
+            if "selected" in option.attrs
+        }
+        return inputs | areas | chosen
 
 
 def read(html: str | bytes) -> Element:

@@ -7,7 +7,7 @@ and keeps what was typed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -26,9 +26,11 @@ from asks.lifecycle import AskStatus, Reason, Style
 from asks.models import Ask, Option
 from asks.refusals import Refused
 from asks.withdrawing import withdraw as take_back
-from workspace.pages import cards, parts, proving_who
-from workspace.pages.card_facts import OptionFacts, facts_of, with_past
+from workspace.pages import cards, edit_form, parts, proposals, proving_who
+from workspace.pages.card_facts import OptionFacts, facts_of, gate_of, with_past
 from workspace.pages.card_rules import with_votes
+from workspace.pages.edit_form import PREFIX
+from workspace.pages.proposals import Proposal
 from workspace.pages.requests import BINDING_FIELDS, OwnerRequest, show
 from workspace.visible import visible_line
 
@@ -44,12 +46,15 @@ class Posted:
     echo: dict[str, str] | None
     confirmed: str
     back: bool
+    fields: dict[str, str] = field(default_factory=dict)
+    edited: str = ""
 
     @classmethod
     def of(cls, form: QueryDict) -> Posted:
         """`send` says that words were sent: pressing it with none never becomes an option.
 
         `same` gives the answer to a stale card to the one in its place; it was confirmed there.
+        `fields` are those of a changed call, `edited` is one that was looked at already, as JSON.
         """
         options = [] if "send" in form else form.getlist("option")
         same = form.get("same", "")
@@ -61,7 +66,14 @@ class Posted:
             echo=echo or None,
             confirmed=same or form.get("confirmed", ""),
             back="back" in form,
+            fields={name: str(form[name]) for name in form if name.partition("/")[0] == PREFIX},
+            edited=form.get("edited", ""),
         )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing about it is asked for a second time."""
+        return bool(self.option) and self.confirmed == self.option
 
 
 @require_safe
@@ -77,7 +89,8 @@ def answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("ask", ask_id)
     posted = Posted.of(request.POST)
-    pause = _first_press(request, ask_id, posted)
+    proposal = _proposal(request, ask_id, posted)
+    pause = _first_press(request, ask_id, posted, proposal)
     if pause is not None:
         return pause
     result = give_answer(
@@ -87,13 +100,14 @@ def answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
         text=posted.text,
         echo=posted.echo,
         authenticated_at=proving_who.proved_at(request),
+        edited=proposal.params if proposal else None,
     )
     if isinstance(result, Answered):
         found = find(request.user, ask_id)
         return done(request, found, _recorded(found, repeated=result.repeated))
     if isinstance(result, Voted):
         return done(request, find(request.user, ask_id), _voted(result))
-    return refused_card(request, result, posted)
+    return refused_card(request, result, posted, proposal=proposal)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -120,9 +134,21 @@ def find(person: User, ask_id: int) -> Ask:
     return with_votes([found])[0]
 
 
-def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResponse | None:
-    """A destructive answer is asked for twice, and the second press names the same option."""
-    if not posted.back and not _wants_a_second_press(ask_id, posted):
+def _proposal(request: OwnerRequest, ask_id: int, posted: Posted) -> Proposal | None:
+    """The changed call that a form asks to approve, if it changed it."""
+    option, typed, whole = posted.option, posted.fields, posted.edited
+    return proposals.of(request.user, ask_id, option=option, typed=typed, whole=whole)
+
+
+def _first_press(
+    request: OwnerRequest, ask_id: int, posted: Posted, proposal: Proposal | None
+) -> HttpResponse | None:
+    """A destructive answer, or one that changes the call, is asked for twice.
+
+    The second press names the same option.
+    """
+    changes = proposal is not None and not posted.is_over and proposal.fits
+    if not posted.back and not changes and not _wants_a_second_press(ask_id, posted):
         return None
     mine = access.asks_of(request.user).filter(pk=ask_id, status=AskStatus.OPEN)
     found = with_past(queue.with_card_facts(mine)).first()
@@ -131,9 +157,11 @@ def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResp
     facts = facts_of(found)
     option = facts.option(posted.option)
     if posted.back:
-        state = cards.CardState(typed=posted.text)
+        fields = proposal.fields(proposal.gate) if proposal else ()
+        state = cards.CardState(typed=posted.text, fields=fields)
     elif option is not None:
-        state = cards.CardState(typed=posted.text, confirming=option)
+        change = proposal.change() if proposal and changes else None
+        state = cards.CardState(typed=posted.text, confirming=option, change=change)
     else:
         return None
     return _respond(request, found, cards.ask_card(facts, csrf=get_token(request), state=state))
@@ -141,7 +169,7 @@ def _first_press(request: OwnerRequest, ask_id: int, posted: Posted) -> HttpResp
 
 def _wants_a_second_press(ask_id: int, posted: Posted) -> bool:
     """Nearly no answer does, so nothing else is read of the ask before it is known."""
-    if not posted.option or posted.confirmed == posted.option:
+    if not posted.option or posted.is_over:
         return False
     danger = Option.objects.filter(ask=ask_id, key=posted.option, style=Style.DANGER)
     return "\x00" not in posted.option and danger.exists()
@@ -153,6 +181,7 @@ def refused_card(
     posted: Posted | None = None,
     *,
     withdraw_typed: str = "",
+    proposal: Proposal | None = None,
 ) -> HttpResponse:
     """The card again, with why and with what was typed.
 
@@ -170,13 +199,24 @@ def refused_card(
         typed=typed,
         withdraw_typed=withdraw_typed,
         replaces=refused.ask.pk if fresh else None,
-        same=_same_again(found, posted) if fresh and posted else None,
+        same=_same_again(found, posted) if fresh and posted and not proposal else None,
         confirming=facts_of(found).option(posted.option) if posted and unexplained else None,
         prove=refused.reason == Reason.REAUTHENTICATE,
         again=get_token(request),
+        fields=_fields_again(found, proposal, refused),
     )
     card = card_of(request, found, state)
     return _respond(request, found, card, status=refused.http_status)
+
+
+def _fields_again(
+    found: Ask, proposal: Proposal | None, refused: Refused
+) -> tuple[edit_form.Field, ...]:
+    """A changed call as it was typed, for the card that is shown now, if that can be changed."""
+    gate = gate_of(found)
+    if proposal is None or gate is None or not proposals.fields_of(found, gate):
+        return ()
+    return proposal.fields(gate, refused.flaws)
 
 
 def _same_again(fresh: Ask, posted: Posted) -> OptionFacts | None:

@@ -6,8 +6,6 @@ a deadline) moves its `card_version`, so what is read here may be kept as long a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,13 +15,16 @@ from django.db.models import Count, F, OuterRef, Prefetch, QuerySet, Subquery
 from agents.models import Agent
 from asks.lifecycle import AskKind, Style
 from asks.models import Ask, Gate
+from workspace.pages import proposals
+from workspace.pages.arguments import Row, rows_of, words_of
 from workspace.pages.card_rules import ChangeFacts, RuleFacts, changes_of, rules_of
+from workspace.pages.edit_form import Field
 from workspace.templatetags.words import age
 
 TITLE_LENGTH = 160
 """Characters. A longer question is set as prose instead of as a title."""
-SHOWN_OPTIONS = 12
-"""Options beyond these stand behind a disclosure, all reachable."""
+MOST_BUTTONS = 6
+"""More options than these are chosen from a list."""
 SHOWN_GATES = 20
 """Earlier gates of the session beyond these are in its thread."""
 
@@ -39,18 +40,6 @@ class OptionFacts:
     @property
     def is_danger(self) -> bool:
         return self.style == Style.DANGER
-
-
-@dataclass(frozen=True)
-class Row:
-    """One value of a bound action.
-
-    `sign` is "-" for what was asked before, "+" for what replaced it.
-    """
-
-    sign: str
-    name: str
-    value: str
 
 
 @dataclass(frozen=True)
@@ -106,6 +95,7 @@ class AskFacts:
     rules: RuleFacts
     changes: ChangeFacts | None
     earlier: tuple[EarlierGate, ...] = ()
+    fields: tuple[Field, ...] = ()
     imported: bool = False
 
     @property
@@ -113,12 +103,9 @@ class AskFacts:
         return any(option.wants_reason for option in self.options)
 
     @property
-    def first_options(self) -> tuple[OptionFacts, ...]:
-        return self.options[:SHOWN_OPTIONS]
-
-    @property
-    def more_options(self) -> tuple[OptionFacts, ...]:
-        return self.options[SHOWN_OPTIONS:]
+    def is_list(self) -> bool:
+        """Whether the answer is chosen from a list rather than by a button of its own."""
+        return len(self.options) > MOST_BUTTONS
 
     @property
     def has_details(self) -> bool:
@@ -185,13 +172,14 @@ def facts_of(ask: Ask) -> AskFacts:
         free_text=ask.free_text,
         money_critical=ask.money_critical,
         action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
-        requested=tuple((name, _words(value)) for name, value in _requested(ask).items()),
+        requested=tuple((name, words_of(value)) for name, value in _requested(ask).items()),
         added=tuple(
-            (name, _words(value))
+            (name, words_of(value))
             for name, value in ask.context.items()
             if name != "request" or not _requested(ask)
         ),
         earlier=_earlier(ask, gate) if gate else (),
+        fields=proposals.fields_of(ask, gate),
         rules=rules,
         changes=changes_of(ask),
         imported=ask.imported,
@@ -240,48 +228,15 @@ def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
 
 def _action(gate: Gate, before: Gate | None, *, said: str) -> ActionFacts:
     """The action as its card shows it: a value that is the question itself is not said twice."""
-    now, was = _named(gate.params), _named(before.params) if before else None
-    rows = tuple(row for row in _rows(now, now if was is None else was) if row.value != said)
+    found = rows_of(gate.params, before.params) if before else rows_of(gate.params)
+    rows = tuple(row for row in found if row.value != said)
+    values = [row for row in rows if not row.is_group]
     return ActionFacts(
         operation=gate.operation,
         rows=rows,
-        changed=len({row.name for row in rows if row.sign}),
-        total=len({row.name for row in rows}),
+        changed=len({row.path for row in values if row.sign}),
+        total=len({row.path for row in values}),
         action_hash=gate.action_hash,
         policy_version=gate.policy_version,
         run_version=gate.run_version,
     )
-
-
-def _named(params: object) -> dict[str, str]:
-    """The params as names and words; what is not an object has one value."""
-    values: Mapping[str, object] = params if isinstance(params, dict) else {"value": params}
-    return {name: _words(value) for name, value in values.items()}
-
-
-def _rows(now: dict[str, str], was: dict[str, str]) -> list[Row]:
-    rows = []
-    for name in [*now, *(name for name in was if name not in now)]:
-        if now.get(name) == was.get(name):
-            rows.append(Row("", name, now[name]))
-            continue
-        if name in was:
-            rows.append(Row("-", name, was[name]))
-        if name in now:
-            rows.append(Row("+", name, now[name]))
-    return rows
-
-
-def _words(value: object) -> str:
-    """A value as it is read: text bare; all else, and text that looks like it, as JSON."""
-    if isinstance(value, str) and value.strip() == value and value and not _is_json(value):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True

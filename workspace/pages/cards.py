@@ -22,6 +22,8 @@ from asks.queue_page import Place
 from workspace.markdown import assembled
 from workspace.pages.card_facts import AskFacts, OptionFacts, facts_of, with_past
 from workspace.pages.card_rules import with_votes
+from workspace.pages.edit_form import Field
+from workspace.pages.proposals import Change
 from workspace.templatetags.words import age
 
 Key = tuple[int, datetime, str, int]
@@ -40,7 +42,8 @@ class CardState:
 
     `same` is the answer that a stale card was given, to be given to this one by one press; `prove`
     that the reader must prove who they are first; `may_not` why the reader answers nothing here;
-    `again` is the token with which what expired can be asked again.
+    `again` is the token with which what expired can be asked again; `fields` is a changed call as it
+    was typed, `change` what such a call comes to, to be looked at once more.
     """
 
     refused: str = ""
@@ -53,6 +56,8 @@ class CardState:
     prove: bool = False
     may_not: str = ""
     again: str = ""
+    fields: tuple[Field, ...] = ()
+    change: Change | None = None
 
 
 def ask_card(

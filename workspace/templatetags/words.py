@@ -19,6 +19,7 @@ from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunSt
 from agents.models import Event
 from workspace import markdown
 from workspace import visible as hidden_characters
+from workspace.pages.arguments import Row, rows_of
 
 register = template.Library()
 
@@ -32,6 +33,10 @@ NODES = {
     **dict.fromkeys(("error", "refused", "mail_lost"), "bad"),
 }
 
+#: Characters and lines beyond which a value of a call is folded.
+LONG = 600
+LONG_LINES = 12
+
 register.filter("visible", hidden_characters.visible)
 register.filter("visible_line", hidden_characters.visible_line)
 register.filter("stored", markdown.stored)
@@ -42,6 +47,23 @@ register.filter("plain", markdown.plain)
 def shown(value: str) -> str:
     """A value that an action is bound to: whole, every character visible, blank lines counted."""
     return hidden_characters.fold_blank_lines(hidden_characters.visible(value))
+
+
+@register.filter
+def folded(value: str) -> SafeString | str:
+    """The same; one that is long behind a line of it that shows both its ends, all of it to unfold."""
+    whole = shown(value)
+    if len(whole) <= LONG and whole.count("\n") < LONG_LINES:
+        return whole
+    ends = hidden_characters.visible_line(whole[:120]), hidden_characters.visible_line(whole[-80:])
+    summary = "<summary>{} … {} <small>all {} characters</small></summary>"
+    return format_html(f'<details class="long">{summary}{{}}</details>', *ends, len(value), whole)
+
+
+@register.filter
+def edited_rows(edit: dict[str, object]) -> list[Row]:
+    """What a verdict keeps of a changed call, as rows."""
+    return rows_of(edit["edited"], edit["original"])
 
 
 def age_in_words(age: timedelta) -> str:

@@ -1,0 +1,128 @@
+"""The card of an approval: the call as a table, and questions with few and with many options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agents.models import Agent
+from asks.drafts import ActionDraft, OptionDraft
+from asks.models import Ask, Verdict
+from tests.pages import world
+from tests.pages.answers import assert_untouched, card, post
+from tests.pages.html import Element, read
+from tests.policies.world import asked
+from workspace.pages.arguments import MOST_ROWS, rows_of
+
+pytestmark = pytest.mark.django_db
+
+
+def call(client: Client, owner: User, params: Any, operation: str = "deploy") -> Element:
+    ask = asked(world.home(world.agent_of(owner)), ActionDraft(operation, params))
+    page = read(client.get(f"/asks/{ask.pk}/").content)
+    return page.one("article", id=f"ask-{ask.pk}").one("figure", class_="bound")
+
+
+def rows(figure: Element) -> list[tuple[str, str]]:
+    return [(row.one("dt").words, row.one("dd").words) for row in figure.one("dl").all("div")]
+
+
+def test_nested_arguments_stand_under_their_names(as_owner: Client, owner: User) -> None:
+    params = {"env": "prod", "n": 1.5, "to": {"hosts": ["a", "b"], "force": False}, "none": {}}
+    figure = call(as_owner, owner, params)
+    assert "deploy" in figure.one("figcaption").words
+    assert rows(figure) == [
+        ("n", "1.5"),
+        ("to", "2 values"),
+        ("force", "false"),
+        ("hosts", "2 items"),
+        ("[0]", "a"),
+        ("[1]", "b"),
+        ("env", "prod"),
+        ("none", "{}"),
+    ]
+    depths = [row.one("dt").attrs.get("class") for row in figure.one("dl").all("div")]
+    assert depths == [None, None, "in-1", "in-1", "in-2", "in-2", None, None]
+
+
+@pytest.mark.case("C91")
+def test_a_long_value_is_folded_shows_both_ends_and_is_all_there(
+    as_owner: Client, owner: User
+) -> None:
+    script = "echo start; " + "true; " * 2000 + "rm -rf /the/end"
+    figure = call(as_owner, owner, {"command": script, "short": "x"})
+    folded = figure.one("details", class_="long")
+    summary = folded.one("summary").words
+    assert "echo start" in summary
+    assert "rm -rf /the/end" in summary
+    assert f"all {len(script)} characters" in summary
+    assert script in folded.words
+
+
+def test_hidden_characters_and_markup_are_shown_as_they_are(as_owner: Client, owner: User) -> None:
+    params = {"pay\u202eyap": "a\u200bb<script>", "deep": {"<i>": "\u2066x"}}
+    figure = call(as_owner, owner, params, operation="<b>run</b>")
+    assert "<b>run</b>" in figure.one("figcaption").words
+    assert {("pay⟦U+202E⟧yap", "a⟦U+200B⟧b<script>"), ("<i>", "⟦U+2066⟧x")} <= set(rows(figure))
+
+
+def test_a_call_with_very_many_values_stays_readable() -> None:
+    many = {f"k{n}": {"a": [n] * 10} for n in range(MOST_ROWS)}
+    found = rows_of(many)
+    assert len(found) == MOST_ROWS
+    assert found[3].value == '{"a": [3, 3, 3, 3, 3, 3, 3, 3, 3, 3]}'
+
+
+def test_only_what_is_inside_and_differs_is_signed() -> None:
+    found = rows_of({"to": {"a": 1, "b": 2}}, {"to": {"a": 1, "b": 3, "c": 4}})
+    assert [(row.sign, row.path, row.value) for row in found] == [
+        ("", "/to", "2 values"),
+        ("", "/to/a", "1"),
+        ("-", "/to/b", "3"),
+        ("+", "/to/b", "2"),
+        ("-", "/to/c", "4"),
+    ]
+
+
+def question(owner: User, options: int, **more: Any) -> Ask:
+    offered = tuple(OptionDraft(f"o{n}", f"Place {n}") for n in range(options))
+    agent = world.agent_of(owner, slug=f"agent-{Agent.objects.count()}")
+    return world.asked(agent, world.question(options=offered, **more))
+
+
+def form(client: Client, ask: Ask) -> Element:
+    page = read(client.get(f"/asks/{ask.pk}/").content)
+    return page.one("form", action=f"/asks/{ask.pk}/answer")
+
+
+def test_up_to_six_options_are_buttons_and_more_are_a_list(as_owner: Client, owner: User) -> None:
+    six = question(owner, 6)
+    assert len(form(as_owner, six).all("button", name="option")) == 6
+    assert not form(as_owner, six).all("select")
+    seven = question(owner, 7)
+    assert not form(as_owner, seven).all("button", name="option")
+    assert len(form(as_owner, seven).one("select", name="option").all("option")) == 8
+
+
+@pytest.mark.case("C14")
+def test_sending_the_list_with_nothing_chosen_decides_nothing(
+    as_owner: Client, owner: User
+) -> None:
+    ask = question(owner, 7)
+    response = post(as_owner, ask, option="", text="")
+    assert response.status_code == 422
+    assert "Pick one of the options." in card(response, ask).words
+    assert_untouched(ask)
+
+
+@pytest.mark.case("C09")
+def test_what_is_chosen_from_the_list_is_the_answer(as_owner: Client, owner: User) -> None:
+    ask = question(owner, 60, free_text=True)
+    assert post(as_owner, ask, option="o41", text="").status_code == 200
+    assert Verdict.objects.get().option_label == "Place 41"
+    words = question(owner, 7, free_text=True)
+    assert post(as_owner, words, option="", send="words", text="elsewhere").status_code == 200
+    assert Verdict.objects.get(ask=words).text == "elsewhere"
