@@ -24,6 +24,8 @@ from tests.leaf.world import in_this_thread
 from workspace.protocols import models
 from workspace.protocols.eve.runtime import EveRuntime
 
+__all__ = ["in_this_thread"]
+
 WHERE = "tests.eve.runtime.agents:billing"
 Part = ToolCallPart | TextPart | Exception
 _ids = itertools.count(1)

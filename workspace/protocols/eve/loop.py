@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.tools import Tool as ModelTool
 from pydantic_ai.tools import ToolDenied
+from pydantic_core import SchemaValidator, core_schema
 
 from agents.words import storable
 from workspace import toolkit
@@ -146,6 +147,8 @@ def _results(resolved: Sequence[Resolved]) -> DeferredToolResults | None:
     return results
 
 
+#: What is inside is checked by the tool itself; what is no object goes back to the model at once.
+_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 _made: dict[int, tuple[toolkit.Agent, Agent[Calls, Any]]] = {}
 
 
@@ -162,6 +165,7 @@ def _make(definition: toolkit.Agent) -> Agent[Calls, Any]:
     ask = ModelTool.from_schema(
         _asking, questions.NAME, questions.DESCRIPTION, questions.schema(), takes_ctx=True
     )
+    ask.function_schema.validator = _OBJECT
     return Agent(
         deps_type=Calls,
         output_type=[str, DeferredToolRequests],
@@ -172,9 +176,11 @@ def _make(definition: toolkit.Agent) -> Agent[Calls, Any]:
 
 def _tool(tool: toolkit.Tool) -> ModelTool[Calls]:
     """One after the other, so that what a step did is told in the order it was called in."""
-    return ModelTool.from_schema(
+    made = ModelTool.from_schema(
         _calling(tool), tool.name, tool.description, tool.schema, takes_ctx=True, sequential=True
     )
+    made.function_schema.validator = _OBJECT
+    return made
 
 
 def _calling(tool: toolkit.Tool) -> Callable[..., Awaitable[Any]]:

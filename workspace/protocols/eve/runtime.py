@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
     from workspace.protocols.eve.loop import Thought
 
+#: When a quota is there again if its vendor does not say, and the longest that one is believed.
 LIMIT_PASSES = timedelta(minutes=5)
+LONGEST_WAIT = timedelta(days=1)
 Reader = Callable[..., Awaitable[Any]]
 
 
@@ -197,7 +199,8 @@ class _Go:
         if isinstance(error, TimeoutError):
             words = f"The turn took longer than {self._settings.wall_clock_seconds:g} seconds."
         if models.is_limit(error):
-            later = datetime.now(UTC) + LIMIT_PASSES
+            wait = getattr(error, "retry_after", None) or LIMIT_PASSES.total_seconds()
+            later = datetime.now(UTC) + timedelta(seconds=min(wait, LONGEST_WAIT.total_seconds()))
             return Ended(outcome=Outcome.RATE_LIMITED, error=words, retry_at=later)
         failures = await self._read(_failures, self._turn.session_id)
         last = failures + 1 >= self._settings.max_attempts

@@ -1,0 +1,113 @@
+"""Turns that cannot be taken: what trying again may help with, and what is given up with the reason."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from pydantic_ai.exceptions import ModelRateLimitError, UserError
+
+from agents import steering
+from agents.lifecycle import Outcome, SessionState
+from agents.models import Agent
+from agents.registering import open_session, register_agent
+from tests.eve.runtime.world import (
+    WHERE,
+    Brain,
+    call,
+    carry_all,
+    eve_agent,
+    last_report,
+    noted,
+    say,
+    session_for,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"agent": "no.such.module:agent"}, "cannot be imported"),
+        ({"agent": "tests.eve.runtime.agents:nobody"}, "holds no agent named nobody"),
+        ({"agent": "tests.eve.runtime.agents:refund"}, "holds no agent named refund"),
+        ({"agent": WHERE, "model": "nobody:knows"}, "cannot be used"),
+    ],
+)
+def test_an_agent_that_cannot_be_run_is_given_up_with_the_reason(
+    owner: User, settings: dict[str, Any], says: str
+) -> None:
+    session = open_session(eve_agent(owner, **settings))
+    (ended,) = say(session, owner)
+    assert ended.give_up
+    assert says in ended.error
+    session.refresh_from_db()
+    assert session.state == SessionState.PAUSED
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({}, "agent"),
+        ({"agent": "os"}, "agent"),
+        ({"agent": "a.b:c d"}, "agent"),
+        ({"agent": WHERE, "max_steps": 0}, "max_steps"),
+        ({"agent": WHERE, "unknown": 1}, "unknown"),
+    ],
+)
+def test_settings_are_checked_when_they_are_saved(
+    owner: User, settings: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        register_agent(slug="x", owners=[owner], runtime_key="eve", settings=settings)
+    assert field in str(refused.value)
+    assert not Agent.objects.filter(slug="x").exists()
+
+
+def test_a_model_that_is_away_is_tried_again_and_given_up_in_the_end(owner: User) -> None:
+    away = [ConnectionError("away")]
+    brain = Brain(away, away, away)
+    session = session_for(owner, brain, max_attempts=2)
+    (first,) = say(session, owner, "Hello")
+    assert (first.outcome, first.give_up) == (Outcome.RETRYABLE_ERROR, False)
+    steering.start(session_id=session.pk, by=owner)
+    (second,) = carry_all()
+    assert second.give_up
+    session.refresh_from_db()
+    assert session.state == SessionState.PAUSED
+
+
+def test_what_was_said_to_a_turn_that_failed_is_told_once(owner: User) -> None:
+    brain = Brain([ConnectionError("away")])
+    session = session_for(owner, brain)
+    say(session, owner, "Hello")
+    steering.start(session_id=session.pk, by=owner)
+    carry_all()
+    assert brain.heard() == ["Hello"]
+    assert last_report(session) == "Done."
+
+
+def test_a_used_up_quota_waits(owner: User) -> None:
+    limit = ModelRateLimitError("some-model", "too many requests", retry_after=7200)
+    (ended,) = say(session_for(owner, Brain([limit])), owner)
+    assert ended.outcome == Outcome.RATE_LIMITED
+    assert ended.retry_at is not None
+    assert timedelta(hours=1) < ended.retry_at - datetime.now(UTC) <= timedelta(hours=2)
+
+
+def test_wrong_use_of_a_model_is_given_up_at_once(owner: User) -> None:
+    (ended,) = say(session_for(owner, Brain([UserError("no key")])), owner)
+    assert ended.give_up
+
+
+def test_a_model_that_never_ends_is_stopped(owner: User) -> None:
+    steps = [[call("look_up", charge_id=str(n))] for n in range(10)]
+    session = session_for(owner, Brain(*steps), max_steps=3)
+    (ended,) = say(session, owner)
+    assert ended.outcome == Outcome.RETRYABLE_ERROR
+    assert "request_limit" in ended.error or "UsageLimitExceeded" in ended.error
+    assert len(noted(session, "step.completed")) == 3
