@@ -26,7 +26,6 @@ ALLOWED_HOSTS = [
 ]
 
 INSTALLED_APPS = [
-    "daphne",
     "workspace.auditing.AuditConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
