@@ -46,14 +46,18 @@ def stop(*, session_id: int, by: AbstractBaseUser) -> bool:
         return False
     inbox.release(run)
     moves.move(session, run, RunStatus.CANCELLED)
-    pause_session(session, reason=f"Stopped by {by.get_username()}.", actor=_human(by))
+    why = f"Stopped by {by.get_username()}."
+    pause_session(session, reason=why, actor=_human(by), stopped=run)
     return True
 
 
-def pause_session(session: Session, *, reason: str, actor: str) -> None:
-    """Pause a locked session: nothing starts until a person resumes it. What is owed stays owed."""
+def pause_session(session: Session, *, reason: str, actor: str, stopped: Run | None = None) -> None:
+    """Pause a locked session: nothing starts until a person resumes it. What is owed stays owed.
+
+    ``stopped`` is the run that was cancelled with it, for whoever follows that.
+    """
     session.state, session.state_reason = SessionState.PAUSED, reason
-    events.record(session, "state", actor=actor, text=reason)
+    events.record(session, "state", actor=actor, text=reason, run=stopped)
     _restate_without_queued_run(session)
 
 

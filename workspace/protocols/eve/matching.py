@@ -57,8 +57,8 @@ def _named(words: str, name: str, options: Sequence[Json]) -> str | None:
     """The option of that id or label, whatever its case; exactly that one where case decides."""
     wanted = words.casefold()
     same = [one for one in options if str(one[name]).strip().casefold() == wanted]
-    if len(same) > 1:
-        same = [one for one in same if str(one[name]).strip() == words]
-    if len(same) > 1:
+    exact = [one for one in same if str(one[name]).strip() == words]
+    if len(same) > 1 and len(exact) != 1:
         raise Ambiguous("Two options have this name: answer by optionId.")
+    same = exact or same
     return str(same[0]["id"]) if same else None
