@@ -53,21 +53,19 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may call, what it takes, and when it needs an approval."""
+    """A function that a model may call, what it takes, and when it needs an approval.
+
+    ``schema`` is the JSON Schema (2020-12) of its input.
+    """
 
     name: str
     description: str
     function: Function
     inputs: type[BaseModel]
+    schema: dict[str, Any]
     needs: Needs
     seconds: float | None = None
     context_name: str = ""
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema (2020-12) of its input."""
-        made = self.inputs.model_json_schema(by_alias=True)
-        return {key: value for key, value in made.items() if key != "title"}
 
     def checked(self, given: object) -> dict[str, Any]:
         """Input as JSON with every default filled in. Raises BadInput, naming the field."""
@@ -118,11 +116,13 @@ def tool(
         if not NAME.match(called) or called in RESERVED:
             raise BadTool(f"A tool cannot be named “{called}”.")
         hints, context = _hints(function, called)
+        inputs, schema = _inputs(function, called, hints, context)
         return Tool(
             name=called,
             description=description or inspect.getdoc(function) or "",
             function=function,
-            inputs=_inputs(function, called, hints, context),
+            inputs=inputs,
+            schema=schema,
             needs=needs_approval or never(),
             seconds=seconds,
             context_name=context,
@@ -141,7 +141,10 @@ def _hints(function: Function, name: str) -> tuple[dict[str, Any], str]:
     return hints, context
 
 
-def _inputs(function: Function, name: str, hints: dict[str, Any], context: str) -> type[BaseModel]:
+def _inputs(
+    function: Function, name: str, hints: dict[str, Any], context: str
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    """What checks the input, and the JSON Schema of it."""
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name == context:
@@ -154,9 +157,11 @@ def _inputs(function: Function, name: str, hints: dict[str, Any], context: str) 
         fields[parameter.name] = (hints[parameter.name], default)
     config = ConfigDict(extra="forbid", strict=True, frozen=True, protected_namespaces=())
     try:
-        return create_model(f"{name}_input", __config__=config, **fields)
+        inputs = create_model(f"{name}_input", __config__=config, **fields)
+        schema = inputs.model_json_schema(by_alias=True)
     except (PydanticUserError, NameError) as error:
         raise BadTool(f"The inputs of “{name}” cannot be checked: {error}") from error
+    return inputs, {key: value for key, value in schema.items() if key != "title"}
 
 
 def _in_words(error: ValidationError) -> str:
