@@ -13,18 +13,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import LiteralString
 
 from django.db import connection, transaction
 
 CHANNEL = "needs_you"
 #: NOTIFY inside a busy writing transaction serialises commits, so hints leave after it, in one
 #: statement that does not wait for the disk.
-_SEND = """
+_SEND: LiteralString = """
 SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(%s, payload)) FROM (
     SELECT payload FROM unnest(%s::text[]) payload
-    UNION SELECT 'q:' || user_id FROM agents_agent_owners WHERE agent_id = ANY(%s::bigint[])
+    {people}
 ) hint
 """
+_PEOPLE: LiteralString = "UNION SELECT 'q:' || user_id FROM ({source}) AS found (user_id)"
+#: The ids of people, of the ids of what concerns them.
+Source = LiteralString
+OWNERS: Source = "SELECT user_id FROM agents_agent_owners WHERE agent_id = ANY(%s::bigint[])"
 
 
 class _Hints:
@@ -32,11 +37,14 @@ class _Hints:
 
     def __init__(self) -> None:
         self.payloads: dict[str, str] = {}
-        self.agents: set[int] = set()
+        self.concerned: dict[Source, set[int]] = {}
 
     def __call__(self) -> None:
+        people = " ".join([_PEOPLE.format(source=source) for source in self.concerned])
+        ids = [sorted(keys) for keys in self.concerned.values()]
         with connection.cursor() as cursor:
-            cursor.execute(_SEND, [CHANNEL, list(self.payloads.values()), sorted(self.agents)])
+            statement = _SEND.format(people=people)
+            cursor.execute(statement, [CHANNEL, list(self.payloads.values()), *ids])
 
 
 def session_moved(session_id: int, seq: int) -> None:
@@ -52,8 +60,13 @@ def queue_moved(user_id: int) -> None:
 
 def owners_moved(agent_id: int) -> None:
     """Tell the pages of everybody who owns an agent; who that is, is looked up after the commit."""
+    concern(OWNERS, agent_id)
+
+
+def concern(source: Source, key: int) -> None:
+    """The same for whoever a statement finds by the id of what concerns them."""
     with _after_commit() as hints:
-        hints.agents.add(agent_id)
+        hints.concerned.setdefault(source, set()).add(key)
 
 
 def rights_moved(user_id: int) -> None:

@@ -1,8 +1,9 @@
 """Who may see and who may answer an ask. Every door asks here, and nowhere else.
 
-An ask is answered by the owners of its agent, or by the members of the group that its terms name; or
-by somebody they have delegated it to, in their name. Whom the run was started for is barred where
-four eyes are wanted, and so is everybody who would answer in that person's name.
+An ask is answered by the owners of its agent, or by the members of the group that its terms name; by
+those it is escalated to, where the policy lets them; or by somebody one of them has delegated it to,
+in their name. Whom the run was started for is barred where four eyes are wanted, and so is everybody
+who would answer in that person's name.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def in_whose_name(asks: QuerySet[Ask], person: AbstractBaseUser) -> QuerySet[Ask
     It costs nothing where nothing is delegated.
     """
     own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
-    able = Q(delegator__agents=OuterRef("agent")) | Q(delegator__groups=OuterRef("answered_by"))
+    able = Q(delegator__agents=OuterRef("agent")) | _in_a_group_of_it()
     reach = delegations_to(person).filter(able, Q(agent=None) | Q(agent=OuterRef("agent")))
     first = reach.exclude(_IsAny(F("delegator_id"), OuterRef("barred"))).order_by("pk")
     return asks.annotate(
@@ -100,15 +101,22 @@ def delegations_to(person: AbstractBaseUser) -> QuerySet[Delegation]:
 
 
 def _of_my_groups(person: AbstractBaseUser) -> Q:
-    memberships = User.groups.through.objects.filter(user_id=person.pk)
-    return Q(answered_by__in=memberships.values("group_id"))
+    mine = User.groups.through.objects.filter(user_id=person.pk).values("group_id")
+    return Q(answered_by__in=mine) | Q(escalated_to__in=mine)
 
 
 def _among(delegations: QuerySet[Delegation]) -> Q:
     """Asks that one of the delegators may answer."""
     here = delegations.filter(Q(agent=None) | Q(agent=OuterRef("agent")))
     by_owner = Q(answered_by=None) & Q(Exists(here.filter(delegator__agents=OuterRef("agent"))))
-    return by_owner | Q(Exists(here.filter(delegator__groups=OuterRef("answered_by"))))
+    return by_owner | Q(Exists(here.filter(_in_a_group_of_it())))
+
+
+def _in_a_group_of_it() -> Q:
+    """Delegators who are in a group that answers the ask around."""
+    return Q(delegator__groups=OuterRef("answered_by")) | Q(
+        delegator__groups=OuterRef("escalated_to")
+    )
 
 
 class _IsAny(Func):
@@ -151,9 +159,12 @@ def _owns(person: AbstractBaseUser, ask: Ask) -> bool:
 def people_who_answer(ask: Ask) -> QuerySet[User]:
     """Whose decision it is, not counting whom they have delegated it to."""
     people = User.objects.filter(is_active=True)
-    if ask.answered_by_id is None:
-        return people.filter(agents=ask.agent_id)
-    return people.filter(groups=ask.answered_by_id)
+    group = ask.answered_by_id
+    first = Q(agents=ask.agent_id) if group is None else Q(groups=group)
+    if ask.escalated_to_id is None:
+        return people.filter(first)
+    members = User.groups.through.objects.filter(group_id=ask.escalated_to_id)
+    return people.filter(first | Q(pk__in=members.values("user_id"))).distinct()
 
 
 def may_see(person: AbstractBaseUser, ask: Ask) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events, hints
-from asks import access, refusals, terms
+from agents import events
+from asks import access, hinting, refusals, terms
 from asks.lifecycle import AskStatus, Reason
 from asks.locking import lock_ask
 from asks.models import Ask
@@ -75,4 +75,4 @@ def _hold(
     name = said_by.get_username() if said_by else ""
     data = {"ask_id": ask.pk}
     events.record(session, "claimed", actor=f"human:{name}", run=ask.run, text=words, data=data)
-    hints.owners_moved(session.agent_id)
+    hinting.queue_moved(ask)

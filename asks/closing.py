@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from agents import events, hints, moves, queueing, waking
+from agents import events, moves, queueing, waking
 from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
 from agents.models import Run, Session
-from asks import ledger
+from asks import hinting, ledger
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 
@@ -37,7 +37,7 @@ def close(
         ledger.closing(ask)
     session.open_asks -= 1
     _count_down(session, ask.run)
-    hints.owners_moved(session.agent_id)
+    hinting.queue_moved(ask)
 
 
 def replace(session: Session, old: Ask, fresh: Ask, *, why: str) -> None:

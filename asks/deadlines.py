@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, Group
 from django.db import transaction
 
-from agents import clock, events, hints
+from agents import clock, events
 from agents.locking import lock_one
 from agents.models import Session
-from asks import access, ledger, refusals, terms, working_hours
+from asks import access, hinting, ledger, refusals, terms, working_hours
 from asks.lifecycle import AskStatus, Reason
 from asks.locking import lock_ask
 from asks.models import Ask, Nudge, NudgeKind
@@ -45,11 +45,28 @@ def _give(session_id: int, nudge_id: int) -> bool:
         return False
     text = WORDS[nudge.kind]
     if nudge.kind == NudgeKind.ESCALATION:
-        text = f"{text}. It is escalated to {nudge.to}." if nudge.to else f"{text}."
+        text = f"{text}. {_escalate(ask, nudge)}".strip()
     data = {"ask_id": ask.pk, "kind": nudge.kind, "to": nudge.to}
     events.record(session, "reminded", actor="system", run=ask.run, text=text, data=data)
-    hints.owners_moved(session.agent_id)
+    hinting.queue_moved(ask)
     return True
+
+
+def _escalate(ask: Ask, nudge: Nudge) -> str:
+    """Say to whom; and let them answer too, from now on, where the policy says so."""
+    if not nudge.to:
+        return ""
+    said = f"It is escalated to {nudge.to}."
+    name = terms.of(ask).escalate_to
+    group = Group.objects.filter(name=name).first() if name else None
+    if group is None:
+        return said
+    ask.escalated_to = group
+    ask.card_version += 1
+    ask.save(update_fields=["escalated_to", "card_version"])
+    data = {"ask_id": ask.pk, "to": name}
+    ledger.append("escalated", subject=f"ask:{ask.pk}", data=data, session=ask.session)
+    return f"{said} They may answer it too."
 
 
 @transaction.atomic
@@ -82,7 +99,7 @@ def _extend(ask: Ask, by: AbstractBaseUser) -> None:
     wait = kept.extend_by
     if wait is None:
         return
-    ask.expires_at = working_hours.after(session.locked_at, wait, kept.hours)
+    ask.expires_at = working_hours.after(session.locked_at, wait, *kept.calendars)
     ask.extended += 1
     ask.card_version += 1
     ask.save(update_fields=["expires_at", "extended", "card_version"])
@@ -97,4 +114,4 @@ def _extend(ask: Ask, by: AbstractBaseUser) -> None:
         session, "extended", actor=actor, run=ask.run, text="Gave it more time.", data=data
     )
     ledger.append("extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor)
-    hints.owners_moved(session.agent_id)
+    hinting.queue_moved(ask)

@@ -96,3 +96,4 @@ def _write_down(kind: str, made: Delegation, by: AbstractBaseUser) -> None:
     }
     ledger.about(kind, made.pk, names=names, actor=f"human:{by.get_username()}")
     hints.rights_moved(made.delegate_id)
+    hints.queue_moved(made.delegate_id)

@@ -7,7 +7,7 @@ workspace's chains, an advisory lock of the chain. What the lines prove: docs/le
 
 Kinds: verdict, vote, refusal, withdrawn, expired, superseded, imported; and by other verbs, through
 ``about``: policy_changed, key_created, key_revoked, delegated, delegation_revoked, dropped; through
-``append``: extended.
+``append``: extended, escalated.
 """
 
 from __future__ import annotations

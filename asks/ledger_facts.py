@@ -49,6 +49,8 @@ jsonb_build_object(
      ELSE '{{}}'::jsonb END
   || CASE WHEN a.extended = 0 THEN '{{}}'::jsonb
      ELSE jsonb_build_object('extended', a.extended) END
+  || CASE WHEN a.escalated_to_id IS NULL THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('escalated_to', a.escalated_to_id) END
   || CASE WHEN a.repeats_id IS NULL THEN '{{}}'::jsonb
      ELSE jsonb_build_object('repeats', a.repeats_id) END
 """
@@ -185,6 +187,11 @@ SELECT a.id FROM asks_ask a LEFT JOIN (
   SELECT r.subject, count(*) AS times FROM asks_ledgerrecord r WHERE r.kind = 'extended'
   GROUP BY r.subject) AS told ON told.subject = 'ask:' || a.id
 WHERE a.extended <> coalesce(told.times, 0) ORDER BY a.id LIMIT 1""",
+    "escalated ask": """
+SELECT a.id FROM asks_ask a LEFT JOIN (
+  SELECT DISTINCT r.subject FROM asks_ledgerrecord r WHERE r.kind = 'escalated'
+) AS told ON told.subject = 'ask:' || a.id
+WHERE a.escalated_to_id IS NOT NULL AND told.subject IS NULL ORDER BY a.id LIMIT 1""",
     "dropped ask": """
 SELECT d.ask_id FROM asks_dropped d WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'dropped' AND r.subject = 'ask:' || d.ask_id)

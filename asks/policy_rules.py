@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -112,11 +112,18 @@ class Terms(_Shape):
     remind_after: Wait | None = None
     escalate_after: Wait | None = None
     escalate_to: Who | None = None
+    escalated_may_answer: Annotated[bool, Field(strict=True)] | None = None
     extensions: Annotated[int, Field(ge=0, le=100, strict=True)] | None = None
     confidential: Annotated[bool, Field(strict=True)] | None = None
     reauthenticate_within: Annotated[int, Field(ge=1, le=1440, strict=True)] | None = Field(
         default=None, description="Minutes since the person last proved who they are."
     )
+
+    @model_validator(mode="after")
+    def _somebody_to_admit(self) -> Self:
+        if self.escalated_may_answer and not (self.escalate_to or "").startswith(GROUP):
+            raise ValueError("“escalated_may_answer” goes with “escalate_to”, a group")
+        return self
 
     def over(self, around: Terms) -> Terms:
         """These terms, and where they say nothing, those around them."""

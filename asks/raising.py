@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import JSONField, Value
 
-from agents import events, hints, prose, waking
+from agents import events, prose, waking
 from agents.lifecycle import Cause
 from agents.models import Run, Session
 from agents.words import storable
@@ -19,6 +19,7 @@ from asks import (
     bound_files,
     closing,
     draft_check,
+    hinting,
     owing,
     params_schema,
     policies,
@@ -245,4 +246,4 @@ def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
         text=CONFIDENTIAL if ask.confidential else ask.prompt,
         data=told,
     )
-    hints.owners_moved(session.agent_id)
+    hinting.queue_moved(ask)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agents.lifecycle import InboxKind
 from agents.models import Run, Session
-from asks import working_hours
+from asks import personal_hours, working_hours
 from asks.access import people_who_answer
 from asks.draft_check import BadDraft
 from asks.drafts import AskDraft
@@ -46,6 +46,14 @@ class Kept(BaseModel):
     extensions: int = 0
     warn_before: timedelta | None = None
     hours: WorkingHours | None = None
+    people_hours: tuple[WorkingHours, ...] = ()
+    escalate_to: str = ""
+    escalate_at: datetime | None = None
+
+    @property
+    def calendars(self) -> tuple[WorkingHours, ...]:
+        """Whose hours count: the policy's, or those of the people who answer."""
+        return (self.hours,) if self.hours else self.people_hours
 
     @property
     def many_decide(self) -> bool:
@@ -169,27 +177,45 @@ def _deadlines(
     session: Session, draft: AskDraft, ruling: Ruling, settled: Settled, said: dict[str, Any]
 ) -> None:
     """When it expires, and what is said before that; in the owners' working hours, if they have some."""
-    terms, hours, now = ruling.terms, ruling.document.working_hours, session.locked_at
+    terms, now = ruling.terms, session.locked_at
+    hours = _calendars(session, ruling, settled, said)
     if draft.expires_in is not None:
         settled.expires_at = now + draft.expires_in
     elif terms.expires_after is not None:
-        at = working_hours.after(now, terms.expires_after, hours)
+        at = working_hours.after(now, terms.expires_after, *hours)
         settled.expires_at = settled.expires_at or at
     if terms.expires_after is not None and settled.expires_at is not None:
         said["extend_by"] = terms.expires_after
         said["extensions"] = DEFAULT_EXTENSIONS if terms.extensions is None else terms.extensions
-    if hours is not None:
-        said["hours"] = hours
     for kind, wait, to in (
         (NudgeKind.REMINDER, terms.remind_after, ""),
         (NudgeKind.ESCALATION, terms.escalate_after, terms.escalate_to or ""),
     ):
         if wait is not None:
-            due = working_hours.after(now, wait, hours)
+            due = working_hours.after(now, wait, *hours)
             settled.nudges.append(Nudge(kind=kind, due_at=due, to=to))
+            if kind == NudgeKind.ESCALATION and terms.escalated_may_answer:
+                said["escalate_to"], said["escalate_at"] = to.removeprefix(GROUP), due
     if settled.expires_at is not None and terms.warn_before is not None:
         said["warn_before"] = terms.warn_before
         settled.nudges.append(warning(settled.expires_at, terms.warn_before))
+
+
+def _calendars(
+    session: Session, ruling: Ruling, settled: Settled, said: dict[str, Any]
+) -> tuple[WorkingHours, ...]:
+    """The policy's hours, or else those of the people who answer, where any time is counted."""
+    if ruling.document.working_hours is not None:
+        said["hours"] = ruling.document.working_hours
+        return (ruling.document.working_hours,)
+    terms = ruling.terms
+    if not (terms.expires_after or terms.remind_after or terms.escalate_after):
+        return ()
+    asked = Ask(agent_id=session.agent_id, answered_by=settled.answered_by)
+    found = personal_hours.of_all(people_who_answer(asked).exclude(pk__in=settled.barred))
+    if found:
+        said["people_hours"] = found
+    return found
 
 
 def warning(expires_at: datetime, before: timedelta, number: int = 0) -> Nudge:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents import events, hints
-from asks import binding, ledger, terms
+from agents import events
+from asks import binding, hinting, ledger, terms
 from asks.lifecycle import Meaning
 from asks.models import Ask, Vote
 from asks.refusals import Case
@@ -95,4 +95,4 @@ def say(case: Case, vote: Vote, standing: Tally) -> None:
         text=f"{said}: {count}. It is not decided yet.",
         data={"ask_id": case.ask.pk, "approvals": standing.approvals, "needed": standing.needed},
     )
-    hints.owners_moved(case.session.agent_id)
+    hinting.queue_moved(case.ask)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from heapq import merge
 from typing import Annotated, Literal, get_args
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -49,16 +51,26 @@ class WorkingHours(BaseModel):
         return opens, closes
 
 
-def after(start: datetime, wait: timedelta, hours: WorkingHours | None) -> datetime:
-    """The moment at which so much (working) time has passed since ``start``."""
-    if hours is None:
+def after(start: datetime, wait: timedelta, *hours: WorkingHours) -> datetime:
+    """The moment at which so much time has passed since ``start`` in which somebody was there.
+
+    Of several, it is enough that one is there; without any, all time counts.
+    """
+    if not hours:
         return start + wait
-    day = start.astimezone(ZoneInfo(hours.zone)).date()
-    for _ in range(LONGEST):
-        if (window := hours.window(day)) is not None:
-            begin, end = max(start, window[0]), window[1]
-            if begin + wait <= end:
-                return begin + wait
-            wait -= max(end - begin, timedelta(0))
-        day += timedelta(days=1)
+    counted = start
+    for opens, end in merge(*(_windows(one, start) for one in hours)):
+        begin = max(opens, counted)
+        if begin + wait <= end:
+            return begin + wait
+        if begin < end:
+            wait, counted = wait - (end - begin), end
     return start + wait
+
+
+def _windows(hours: WorkingHours, start: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """The times in which somebody is there, from the day of ``start`` on."""
+    day = start.astimezone(ZoneInfo(hours.zone)).date()
+    for number in range(LONGEST):
+        if (window := hours.window(day + timedelta(days=number))) is not None:
+            yield window

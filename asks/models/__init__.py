@@ -5,6 +5,7 @@ from asks.models.deadlines import Dropped, Nudge, NudgeKind
 from asks.models.decision import Refusal, Verdict
 from asks.models.delegation import Delegation
 from asks.models.grant import Effect, EffectEnd, Grant, Redemption
+from asks.models.hours import PersonalHours
 from asks.models.ledger import Anchor, LedgerRecord
 from asks.models.policy import Policy
 from asks.models.signed import SignedFile
@@ -23,6 +24,7 @@ __all__ = [
     "Nudge",
     "NudgeKind",
     "Option",
+    "PersonalHours",
     "Policy",
     "Redemption",
     "Refusal",

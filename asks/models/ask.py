@@ -50,6 +50,14 @@ class Ask(models.Model):
         blank=True,
     )
     confidential = models.BooleanField(default=False, db_default=False)
+    escalated_to = models.ForeignKey(
+        Group,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="escalated_asks",
+        help_text="Who may answer too, since it has waited too long.",
+    )
     claimed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,
@@ -119,6 +127,11 @@ class Ask(models.Model):
                 fields=["answered_by"],
                 condition=Q(answered_by__isnull=False),
                 name="asks_of_a_group",
+            ),
+            models.Index(
+                fields=["escalated_to"],
+                condition=Q(escalated_to__isnull=False),
+                name="asks_that_are_escalated",
             ),
         ]
         triggers = [

@@ -19,15 +19,27 @@
     }
   }
 
-  const HOURS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
-  const DAYS = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hour12: false });
+  /* The zone that the reader has said, or else the browser's own; which one that is, stands in the title. */
+  const zone = known(document.documentElement.dataset.zone);
+  const time = { hour: "2-digit", minute: "2-digit", hour12: false, timeZone: zone };
+  const HOURS = new Intl.DateTimeFormat(undefined, time);
+  const DAYS = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...time });
+  const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeZone: zone });
+
+  function known(name) {
+    try {
+      return name && new Intl.DateTimeFormat(undefined, { timeZone: name }).resolvedOptions().timeZone;
+    } catch {
+      return undefined;
+    }
+  }
 
   function localise(root) {
     for (const time of root.querySelectorAll("time[data-clock]")) {
       const moment = new Date(time.dateTime);
       if (Number.isNaN(moment.getTime())) continue;
-      time.textContent = (moment.toDateString() === new Date().toDateString() ? HOURS : DAYS).format(moment);
-      time.title = moment.toLocaleString();
+      time.textContent = (DATE.format(moment) === DATE.format(new Date()) ? HOURS : DAYS).format(moment);
+      time.title = moment.toLocaleString(undefined, { timeZone: zone, timeZoneName: "short" });
       time.removeAttribute("data-clock");
     }
   }

@@ -40,7 +40,11 @@
 
   function held(list) {
     if (!list) return "";
-    return Array.from(list.querySelectorAll(":scope > .card[data-open]"), (card) => card.id).join(",");
+    const named = (card) => {
+      const version = card.querySelector(":scope [data-version]");
+      return version ? `${card.id}.${version.dataset.version}` : card.id;
+    };
+    return Array.from(list.querySelectorAll(":scope > .card[data-open]"), named).join(",");
   }
 
   function follow(holder, change) {

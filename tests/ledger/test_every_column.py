@@ -21,6 +21,7 @@ from asks.models import (
     Dropped,
     Gate,
     LedgerRecord,
+    Nudge,
     Option,
     Policy,
     Refusal,
@@ -72,9 +73,14 @@ def agent(owner: User) -> Agent:
 def world(owner: User, agent: Agent) -> None:
     """One of everything that is decided, and a second row of each for references to point at."""
     colleague = User.objects.get(username="carl")
-    Group.objects.create(name="finance")
+    for name in ("finance", "board"):
+        Group.objects.create(name=name)
     session = home(agent)
-    votes = {"rules": [{"operation": "refund", "quorum": 2}], "terms": {"expires_after": 3600}}
+    terms = {"expires_after": 3600, "escalate_after": 60, "escalate_to": "group:finance"}
+    votes = {
+        "rules": [{"operation": "refund", "quorum": 2}],
+        "terms": {**terms, "escalated_may_answer": True},
+    }
     for why in ("Two decide.", "Still two."):
         policies.add_version(agent_id=agent.pk, rules=votes, why=why, by=owner)
     voted, refused, late, gone = ask_of(session, owner, *(Draft() for _ in range(4)))
@@ -84,6 +90,8 @@ def world(owner: User, agent: Agent) -> None:
     answering.answer(ask_id=refused.pk, by=owner, option="", echo=echo_of(refused))
     withdrawing.withdraw(ask_id=refused.pk, by=owner, reason="No need")
     deadlines.extend(ask_id=late.pk, by=owner)
+    Nudge.objects.filter(ask=late, kind="escalation").update(due_at=clock.now())
+    assert deadlines.give_due() == 1
     _let_expire(late, gone)
     dropping.drop(ask_id=late.pk, by=owner, reason="The customer left.")
     other = home(agent_of(owner))
@@ -179,6 +187,7 @@ WRITTEN_PAST: list[tuple[str, str]] = [
     ("key_revoked", "revoked key"),
     ("dropped", "dropped ask"),
     ("extended", "extended ask"),
+    ("escalated", "escalated ask"),
     ("refusal", "refusal"),
     ("verdict", "verdict"),
     ("expired", "closed ask"),

@@ -5,7 +5,7 @@ A look at every login and right every half minute finds what no signal tells, su
 
 from __future__ import annotations
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.auth.signals import user_logged_out
 from django.db.models.signals import m2m_changed, post_delete, post_save
 from django.dispatch import receiver
@@ -48,6 +48,22 @@ def _owners_changed(
     for user_id in people:
         hints.rights_moved(user_id)
         hints.queue_moved(user_id)
+
+
+@receiver(m2m_changed, sender=User.groups.through, dispatch_uid="live.groups_changed")
+def _groups_changed(
+    *, instance: Group | User, action: str, pk_set: set[int] | None, **_: object
+) -> None:
+    """Members of a group answer what it answers."""
+    if action not in {"post_add", "post_remove", "pre_clear"}:
+        return
+    members = {instance.pk} if isinstance(instance, User) else pk_set or _members(instance)
+    for user_id in members:
+        hints.queue_moved(user_id)
+
+
+def _members(group: Group) -> set[int]:
+    return set(group.user_set.values_list("pk", flat=True))
 
 
 def _owners(agent: Agent) -> set[int]:

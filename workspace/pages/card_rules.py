@@ -34,6 +34,9 @@ class RuleFacts:
     extensions_left: int = 0
     reason_for: frozenset[str] = frozenset()
     files: tuple[tuple[str, str], ...] = ()
+    escalation: str = ""
+    escalates_at: datetime | None = None
+    version: int = 0
 
     def wants_reason(self, style: str, meaning: str) -> bool:
         return bool(self.reason_for & {style, meaning})
@@ -66,6 +69,9 @@ def rules_of(ask: Ask) -> RuleFacts:
         extensions_left=max(kept.extensions - ask.extended, 0) if kept.extend_by else 0,
         reason_for=frozenset(kept.reason_for),
         files=tuple(sorted(gate.files.items())) if gate else (),
+        escalation=kept.escalate_to,
+        escalates_at=None if ask.escalated_to_id else kept.escalate_at,
+        version=ask.card_version,
     )
 
 
@@ -111,11 +117,14 @@ def _proof(kept: Kept) -> str:
 
 
 def _deadline(ask: Ask, kept: Kept) -> str:
-    """The deadline as the owners' clock shows it, where a policy says which one that is."""
-    if ask.expires_at is None or kept.hours is None:
+    """The deadline on the clocks of those whose hours are counted, three of them at the most."""
+    if ask.expires_at is None:
         return ""
-    local = ask.expires_at.astimezone(ZoneInfo(kept.hours.zone))
-    return f"{local:%a %-d %b %H:%M} in {kept.hours.zone.replace('_', ' ')}"
+    zones = list(dict.fromkeys(hours.zone for hours in kept.calendars))[:3]
+    return ", ".join(
+        f"{ask.expires_at.astimezone(ZoneInfo(zone)):%a %-d %b %H:%M} in {zone.replace('_', ' ')}"
+        for zone in zones
+    )
 
 
 @dataclass(frozen=True)

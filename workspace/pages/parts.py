@@ -16,16 +16,19 @@ from django.utils.safestring import SafeString
 
 from agents.models import Event, Session
 from asks import access, queue, queue_page
+from asks.models import Ask
 from asks.queue_page import PAGE_SIZE, Place
 from workspace.markdown import assembled
 from workspace.pages import cards
+from workspace.pages.card_facts import facts_of, with_past
+from workspace.pages.card_rules import with_votes
 
 HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
 """A message that says only that the server is there."""
 
 
 Held = frozenset[str]
-"""The cards of a page, by their ids: `ask-12`, `session-3`."""
+"""The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`."""
 
 
 @dataclass(frozen=True)
@@ -71,29 +74,44 @@ def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> C
 def _changes(
     person: AbstractBaseUser, asks: list[Place], blocked: list[Session], have: Held
 ) -> Changes:
+    held = dict(name.partition(".")[::2] for name in have)
     asked = {f"ask-{place.pk}": place for place in asks}
     stuck = {f"session-{session.pk}": session for session in blocked}
-    now = frozenset(asked) | frozenset(stuck)
-    now |= _wait_elsewhere(person, have - now)
-    if now == have:
-        return Changes("", have)
-    html = "".join(cards.ask_cards([asked[name] for name in asked if name not in have], csrf=""))
-    html += _blocked([session for name, session in stuck.items() if name not in have])
+    now = {name: str(place.version) for name, place in asked.items()} | dict.fromkeys(stuck, "")
+    now |= _wait_elsewhere(person, held.keys() - now.keys())
+    moved = [name for name, version in now.items() if held.get(name, version) not in ("", version)]
+    names = frozenset(f"{name}.{version}" if version else name for name, version in now.items())
+    if not moved and now.keys() == held.keys():
+        return Changes("", names)
+    html = "".join(cards.ask_cards([asked[name] for name in asked if name not in held], csrf=""))
+    html += _blocked([session for name, session in stuck.items() if name not in held])
     arrived = f'<div id="cards" hx-swap-oob="beforeend">{html}</div>' if html else ""
-    return Changes(arrived + _gone(person, have - now) + badge_html(queue.badge(person)), now)
+    news = arrived + standing_html(_numbers(moved, "ask-"))
+    over = _gone(person, frozenset(held.keys() - now.keys()))
+    return Changes(news + over + badge_html(queue.badge(person)), names)
 
 
-def _wait_elsewhere(person: AbstractBaseUser, names: Held) -> Held:
+def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str, str]:
     """Those of the named cards that still wait, although not at the top of the queue."""
     asks, sessions = _numbers(names, "ask-"), _numbers(names, "session-")
-    waiting: set[str] = set()
+    waiting: dict[str, str] = {}
     if asks:
         still = access.asks_for(person).filter(pk__in=asks)
-        waiting |= {f"ask-{pk}" for pk in still.values_list("pk", flat=True)}
+        found = still.values_list("pk", "card_version")
+        waiting |= {f"ask-{pk}": str(version) for pk, version in found}
     if sessions:
         stuck = queue.blocked_sessions(person).filter(pk__in=sessions)
-        waiting |= {f"session-{pk}" for pk in stuck.values_list("pk", flat=True)}
-    return frozenset(waiting)
+        waiting |= dict.fromkeys((f"session-{pk}" for pk in stuck.values_list("pk", flat=True)), "")
+    return waiting
+
+
+def standing_html(asks: Iterable[int]) -> str:
+    """What has moved on cards that stay: votes, a claim, the deadline. What is typed there stays."""
+    found = with_votes(with_past(queue.with_card_facts(Ask.objects.filter(pk__in=asks))))
+    return "".join(
+        render_to_string("parts/card_standing.html", {"ask": facts_of(ask), "csrf": ""})
+        for ask in found
+    )
 
 
 def _blocked(sessions: list[Session]) -> str:
@@ -166,5 +184,5 @@ def oob(card: str) -> SafeString:
 
 
 def held(names: str) -> Held:
-    """The cards that a page says it holds: `ask-1,session-2`, at most 500 of them."""
+    """The cards that a page says it holds: `ask-1.0,session-2`, at most 500 of them."""
     return frozenset(name for name in names.split(",")[:500] if 0 < len(name) < 40)
