@@ -81,7 +81,7 @@ def _words(told: str, returned: list[Any]) -> str:
 
 def _moves(told: str) -> list[Move]:
     """The calls that a text spells out; none unless all of it does."""
-    moves = [_move(part) for part in re.split(r"; (?=call |ask )", told)]
+    moves = [_move(part) for part in re.split(r"; (?=(?:call \w+|ask) \{)", told)]
     return [move for move in moves if move] if all(moves) else []
 
 

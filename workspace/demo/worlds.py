@@ -101,7 +101,7 @@ def build_demo() -> list[str]:
     owner, made = _person("owner", is_staff=True, is_superuser=True)
     for character in DEMO:
         made += _agent(character, owner)
-    return made
+    return made + _billing_agent(owner)
 
 
 def build_conformance() -> list[str]:
@@ -173,6 +173,24 @@ def _leaf_agent(owner: User) -> list[str]:
         lifecycle=AgentState.ACTIVE,
     )
     return ["agent conf-leaf"]
+
+
+def _billing_agent(owner: User) -> list[str]:
+    """An agent that is defined in Python and asks before each refund."""
+    if Agent.objects.filter(slug="billing").exists():
+        return []
+    register_agent(
+        slug="billing",
+        name="Billing",
+        title="Pays back what was paid twice",
+        mission="Look for charges that were made twice.",
+        owners=[owner],
+        runtime_key="eve",
+        settings={"agent": "workspace.demo.billing:billing"},
+        wake={"kind": "schedule", "every_seconds": 1200},
+        lifecycle=AgentState.ACTIVE,
+    )
+    return ["agent billing"]
 
 
 def build_nothing() -> list[str]:

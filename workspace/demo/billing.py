@@ -1,0 +1,98 @@
+"""The demo's billing agent: it finds charges that were made twice and asks before it pays one back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from workspace.toolkit import Agent, always, tool
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model
+    from pydantic_ai.models.function import AgentInfo
+
+TWICE: tuple[dict[str, Any], ...] = (
+    {"charge": "ch_8FQ2", "customer": "Brandt & Söhne", "amount": 48.0, "paid": "2 and 3 October"},
+    {"charge": "ch_8G71", "customer": "Atelier Noor", "amount": 129.9, "paid": "9 October, twice"},
+    {"charge": "ch_8GZ4", "customer": "Kestrel Ltd", "amount": 1240.0, "paid": "14 October, twice"},
+)
+REASONS = [
+    {"id": "duplicate", "label": "Duplicate charge"},
+    {"id": "goodwill", "label": "Goodwill"},
+]
+
+
+@tool
+def charges_made_twice() -> list[dict[str, Any]]:
+    """Charges of this month that a customer paid twice."""
+    return list(TWICE)
+
+
+@tool(needs_approval=always())
+def refund(charge: str, amount: float, currency: Literal["EUR", "GBP"] = "EUR") -> dict[str, Any]:
+    """Pay a charge back to the customer."""
+    return {"refunded": charge, "amount": amount, "currency": currency}
+
+
+def scripted() -> Model:
+    """A model that needs no network."""
+    from pydantic_ai.models.function import FunctionModel
+
+    return FunctionModel(_think, model_name="scripted")
+
+
+def _think(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Look, then propose a refund and ask what to call it, then say what came of it."""
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
+    del info
+    came = _since_told(messages)
+    if "charges_made_twice" not in came:
+        return ModelResponse(parts=[ToolCallPart("charges_made_twice", {})])
+    if "refund" not in came:
+        found = TWICE[_refunds_before(messages) % len(TWICE)]
+        given = {"charge": found["charge"], "amount": found["amount"]}
+        prompt = (
+            f"What goes on the credit note for {found['customer']}? They paid on {found['paid']}."
+        )
+        ask = {"prompt": prompt, "options": REASONS, "allowFreeform": True}
+        return ModelResponse(
+            parts=[ToolCallPart("refund", given), ToolCallPart("ask_question", ask)]
+        )
+    return ModelResponse(parts=[TextPart(_report(came["refund"], came.get("ask_question")))])
+
+
+def _report(refunded: object, answer: object) -> str:
+    if not isinstance(refunded, dict):
+        return f"Nothing was paid back. {refunded}"
+    reason = answer.get("text") or answer.get("optionId") if isinstance(answer, dict) else None
+    words = f"Paid back {refunded['amount']:.2f} {refunded['currency']} for {refunded['refunded']}"
+    return f"{words}, with “{reason}” on the credit note." if reason else f"{words}."
+
+
+def _since_told(messages: Sequence[ModelMessage]) -> dict[str, Any]:
+    """What each tool gave back since the agent was told something last."""
+    came: dict[str, Any] = {}
+    for message in messages:
+        parts = message.parts
+        if any(part.part_kind == "user-prompt" for part in parts):
+            came = {}
+        came |= {part.tool_name: part.content for part in parts if part.part_kind == "tool-return"}
+    return came
+
+
+def _refunds_before(messages: Sequence[ModelMessage]) -> int:
+    return sum(
+        part.part_kind == "tool-call" and part.tool_name == "refund"
+        for message in messages
+        for part in message.parts
+    )
+
+
+billing = Agent(
+    instructions="Find what customers paid twice. Never pay anything back without an approval.",
+    tools=[charges_made_twice, refund],
+    model=scripted,
+    description="Pays back what was paid twice",
+)
