@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from asks.lifecycle import AskKind, Meaning, Style
 
@@ -25,9 +25,9 @@ class ActionDraft:
     """What an approval releases: exactly this operation with exactly these params (JSON).
 
     ``files`` are paths whose content is bound too. With ``always_asks`` the protocol itself waits
-    for a person, so that no policy can let it pass. ``schema`` is the JSON Schema (2020-12) of the
-    params, where the protocol knows it: what an owner changes before approving must fit it. One that
-    cannot be used leaves the action as it is: it can be approved or denied, not changed.
+    for a person, so that no policy can let it pass. ``schema`` is the JSON Schema
+    (2020-12) of the params, where the protocol knows it: what an owner changes before approving must
+    fit it. False, like a schema that cannot be used: no other call than this can be carried out.
     """
 
     operation: str
@@ -35,7 +35,7 @@ class ActionDraft:
     money_critical: bool = False
     files: tuple[str, ...] = ()
     always_asks: bool = False
-    schema: dict[str, Any] | None = None
+    schema: dict[str, Any] | Literal[False] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

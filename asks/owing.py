@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from agents import inbox
@@ -9,6 +10,9 @@ from agents.lifecycle import InboxKind
 from agents.models import InboxItem, Run, Session
 from asks import binding
 from asks.models import Ask, Verdict
+
+#: Characters of a changed call that are told as words.
+LONGEST = 4_000
 
 
 def owe_verdict(
@@ -19,9 +23,21 @@ def owe_verdict(
         session,
         InboxKind.VERDICT,
         author=author,
-        body=" — ".join(part for part in (verdict.option_label, verdict.text) if part),
+        body=" — ".join(
+            part for part in (verdict.option_label, verdict.text, _change(verdict)) if part
+        ),
         data=data_of(ask, verdict) | _action_of(ask, verdict),
         source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
+    )
+
+
+def _change(verdict: Verdict) -> str:
+    """A changed call in words, for agents that read no data; a very long one is in the data only."""
+    if not verdict.edit:
+        return ""
+    text = json.dumps(verdict.edit["edited"], ensure_ascii=False)
+    return (
+        f"with the arguments changed to {text}" if len(text) <= LONGEST else "with other arguments"
     )
 
 

@@ -286,9 +286,7 @@ def _editable(case: Case) -> Refused | None:
     elif case.terms.many_decide:
         why = "Several people decide about this, so nobody changes it alone. Nothing was approved."
     elif case.terms.may_edit and case.gate.schema is params_schema.UNUSABLE:
-        why = (
-            "The tool's schema cannot be used, so a change cannot be checked. Nothing was approved."
-        )
+        why = "Whoever carries this out takes no other call, so it stays as it is. Nothing was approved."
     else:
         why = ""
     return refuse(Reason.NOT_EDITABLE, case.ask, why) if why or not case.terms.may_edit else None

@@ -230,7 +230,7 @@ def test_with_a_schema_that_cannot_be_used_it_is_asked_and_cannot_be_changed(
     ask = asked(session, ActionDraft("refund", {"amount": 1}, schema=schema))
     refused = approve(ask, owner, {"amount": 2})
     assert refused.reason == Reason.NOT_EDITABLE
-    assert "schema cannot be used" in refused.detail
+    assert "takes no other call" in refused.detail
     assert isinstance(approve(ask, owner, None), Answered)
 
 

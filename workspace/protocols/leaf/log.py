@@ -44,7 +44,7 @@ def gate_draft(facts: LeafFacts, summary: str, proposed_action: str) -> AskDraft
         prompt=summary,
         kind=AskKind.APPROVAL,
         options=OPTIONS,
-        action=ActionDraft(OPERATION, params, always_asks=True),
+        action=ActionDraft(OPERATION, params, always_asks=True, schema=False),
     )
 
 

@@ -48,7 +48,7 @@ def gate(
         prompt=words,
         kind=AskKind.APPROVAL,
         options=OPTIONS,
-        action=ActionDraft(OPERATION, params),
+        action=ActionDraft(OPERATION, params, schema=False),
     )
 
 

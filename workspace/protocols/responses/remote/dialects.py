@@ -88,7 +88,7 @@ class Question(BaseModel):
                 OptionDraft(DENY, "Deny", meaning=Meaning.DENY),
             ),
             free_text=False,
-            action=ActionDraft(self.operation, self.params),
+            action=ActionDraft(self.operation, self.params, schema=False),
         )
 
     def chosen(self, option: str, text: str) -> Any:
