@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from agents.admin import InboxItemAdmin
 from agents.auditing import AuditedTable, PersonFilter, linked
 from agents.models import InboxItem
-from asks import authority_admin, ledger_admin, policy_admin  # noqa: F401  register pages of their own
+from asks import authority_admin, binding, ledger_admin, policy_admin  # noqa: F401  with pages of their own
+from asks.decision_filters import OperationFilter, WaitingFilter, with_waiting
 from asks.discreet_admin import Discreet
 from asks.exports import Exported
 from asks.models import Ask, Gate, Option, Refusal, Verdict
@@ -58,12 +63,21 @@ class VerdictAdmin(Exported, Discreet):
         linked("decided_by"),
         linked("ask"),
         "agent",
+        "operation",
         "meaning",
         "via",
         "decided_at",
+        "waited",
     )
-    list_filter = ("meaning", "via", ("decided_by", PersonFilter))
-    list_select_related = ("decided_by", "ask__agent")
+    list_filter = (
+        "meaning",
+        WaitingFilter,
+        OperationFilter,
+        "via",
+        ("ask__agent", admin.RelatedOnlyFieldListFilter),
+        ("decided_by", PersonFilter),
+    )
+    list_select_related = ("decided_by", "ask__agent", "ask__gate")
     search_fields = (
         "decided_by__username",
         "option_label",
@@ -73,9 +87,32 @@ class VerdictAdmin(Exported, Discreet):
     )
     date_hierarchy = "decided_at"
 
-    @admin.display(ordering="ask__agent")
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return with_waiting(super().get_queryset(request))
+
+    @admin.display(ordering="ask__agent__slug")
     def agent(self, verdict: Verdict) -> str:
         return str(verdict.ask.agent)
+
+    @admin.display(ordering="ask__gate__operation")
+    def operation(self, verdict: Verdict) -> str:
+        gate = binding.gate_of(verdict.ask)
+        return gate.operation if gate else "-"
+
+    @admin.display(ordering="waited")
+    def waited(self, verdict: Verdict) -> str:
+        """In whole minutes; nobody knows since when an imported question waited."""
+        if verdict.ask.imported:
+            return "unknown"
+        minutes = int((verdict.decided_at - verdict.ask.opened_at).total_seconds()) // 60
+        hours, days = minutes // 60, minutes // 1440
+        return (
+            f"{days} d {hours % 24} h"
+            if days
+            else f"{hours} h {minutes % 60} min"
+            if hours
+            else f"{minutes} min"
+        )
 
 
 @admin.register(Refusal)

@@ -26,7 +26,7 @@ QUERIES: dict[type[Model], int] = {
     InboxItem: 6,
     Lane: 6,
     Ask: 6,
-    Verdict: 7,
+    Verdict: 9,
     Refusal: 7,
 }
 MODELS = tuple(QUERIES)
