@@ -17,11 +17,13 @@ from agents.registering import open_session, register_agent
 from tests.eve.runtime.world import (
     WHERE,
     Brain,
+    approve,
     call,
     carry_all,
     eve_agent,
     last_report,
     noted,
+    open_asks,
     say,
     session_for,
 )
@@ -89,6 +91,20 @@ def test_what_was_said_to_a_turn_that_failed_is_told_once(owner: User) -> None:
     carry_all()
     assert brain.heard() == ["Hello"]
     assert last_report(session) == "Done."
+
+
+def test_a_tool_that_is_gone_when_it_is_approved_is_not_run(
+    owner: User, effects: list[Any]
+) -> None:
+    brain = Brain([call("refund", "c1", charge_id="ch_1", amount=1.0)])
+    session = session_for(owner, brain)
+    say(session, owner)
+    agent = session.agent
+    agent.settings = {**agent.settings, "agent": "workspace.demo.billing:billing"}
+    agent.save(update_fields=["settings"])
+    approve(open_asks(session)[0], owner)
+    assert effects == []
+    assert "charge" in str(brain.told()["c1"])
 
 
 def test_a_used_up_quota_waits(owner: User) -> None:

@@ -87,7 +87,7 @@ class Brain:
 
 
 def eve_agent(owner: User, brain: Brain | None = None, slug: str = "billing", **more: Any) -> Agent:
-    settings = {"agent": WHERE, "model": brain.name if brain else "", **more}
+    settings = {"agent": WHERE, **({"model": brain.name} if brain else {}), **more}
     return register_agent(
         slug=slug,
         owners=[owner],

@@ -28,7 +28,7 @@ from workspace.protocols.eve import gating, questions, texts
 from workspace.protocols.eve.parking import Kind, Parked, draft_of, new_approval_key
 from workspace.protocols.eve.resolving import Resolved, State
 from workspace.protocols.eve.telling import Telling
-from workspace.toolkit import BadInput, Proposal, Tool, ToolContext, ToolFailed, never
+from workspace.toolkit import BadInput, Proposal, Tool, ToolContext, ToolFailed, always, never
 from workspace.toolkit.approval import needs_approval
 
 Reader = Callable[..., Awaitable[Any]]
@@ -92,6 +92,8 @@ class Calls:
 
     async def _must_ask(self, tool: Tool, params: dict[str, Any]) -> bool:
         session_id = self._turn.session_id
+        if tool.needs is always():
+            return True
         if tool.needs is not never():
             approved = await self._read(gating.approved_tools, session_id)
             if await needs_approval(tool.needs, Proposal(tool.name, params, approved)):

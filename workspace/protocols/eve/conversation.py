@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
-from agents import starting
 from agents.lifecycle import LIVE_RUNS, RunStatus
 from agents.locking import lock_session
 from agents.models import Run
@@ -15,6 +15,16 @@ from workspace.models import EveTurn
 
 #: Statuses of a run whose turn is part of the conversation.
 COUNTED = (RunStatus.COMPLETED, RunStatus.CONTINUED, RunStatus.WAITING_HUMAN)
+
+#: One statement that holds on to the claim, so it needs no lock on the session.
+_KEEP = """
+WITH held AS (
+    SELECT id, session_id FROM agents_run WHERE id = %s AND epoch = %s AND status = 'running' FOR SHARE
+)
+INSERT INTO workspace_eveturn (run_id, session_id, messages, forgotten)
+SELECT id, session_id, %s, false FROM held
+ON CONFLICT (run_id) DO UPDATE SET messages = EXCLUDED.messages
+"""
 
 
 def of(session_id: int) -> list[Any]:
@@ -25,17 +35,15 @@ def of(session_id: int) -> list[Any]:
     return [message for turn in turns.values_list("messages", flat=True) for message in turn]
 
 
-@transaction.atomic
 def keep(fence: Fence, messages: list[Any]) -> bool:
-    """Keep what a turn added; it counts once its run completes. False when the claim is lost."""
-    lock_session(fence.session_id)
-    run = starting.held(fence).first()
-    if run is None:
-        return False
-    EveTurn.objects.update_or_create(
-        run=run, defaults={"session_id": fence.session_id, "messages": messages}
-    )
-    return True
+    """Keep what a turn added; it counts once its run completes. False when the claim is lost.
+
+    Doing it again keeps what was said last.
+    """
+    told = json.dumps(messages, ensure_ascii=False)
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [fence.run_id, fence.epoch, told])
+        return bool(cursor.rowcount == 1)
 
 
 @transaction.atomic

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext, UsageLimits
-from pydantic_ai.agent import AgentRun
+from pydantic_ai.agent import AgentRun, ModelRequestNode
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
+from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import Tool as ModelTool
 from pydantic_ai.tools import ToolDenied
 from pydantic_core import SchemaValidator, core_schema
@@ -70,13 +71,13 @@ async def think(job: Job) -> Thought:
         usage_limits=UsageLimits(request_limit=job.max_steps),
         instructions=job.instructions or None,
     ) as run:
-        await _follow(run, job.telling)
+        await _follow(run, job.telling, streams=_streams(job.model))
     if run.result is None:
         raise RuntimeError("the model's turn has no end")
     return _thought(run, job.calls)
 
 
-async def _follow(run: AgentRun[Calls, Any], telling: Telling) -> None:
+async def _follow(run: AgentRun[Calls, Any], telling: Telling, *, streams: bool) -> None:
     """Drive the turn from node to node, telling what happens between them."""
     answered: ModelResponse | None = None
     async for node in run:
@@ -85,18 +86,36 @@ async def _follow(run: AgentRun[Calls, Any], telling: Telling) -> None:
             answered = None
         if Agent.is_model_request_node(node):
             telling.begin_step()
+            if streams:
+                await _listen(node, run, telling)
         elif Agent.is_call_tools_node(node) and node.tool_call_results is None:
             answered = node.model_response
-            _tell_response(answered, telling)
+            _tell_response(answered, telling, was_heard=streams)
     if answered is not None:
         telling.end_step(_reason(answered), _used(answered))
 
 
-def _tell_response(response: ModelResponse, telling: Telling) -> None:
+def _streams(model: Model) -> bool:
+    """Whether a model can be heard while it speaks. A scripted one need not."""
+    return not isinstance(model, FunctionModel) or model.stream_function is not None
+
+
+async def _listen(
+    node: ModelRequestNode[Calls, Any], run: AgentRun[Calls, Any], telling: Telling
+) -> None:
+    async with node.stream(run.ctx) as pieces:
+        async for event in pieces:
+            if event.event_kind == "part_start" and event.part.part_kind == "text":
+                telling.says(event.part.content)
+            elif event.event_kind == "part_delta" and event.delta.part_delta_kind == "text":
+                telling.says(event.delta.content_delta)
+
+
+def _tell_response(response: ModelResponse, telling: Telling, *, was_heard: bool) -> None:
     for part in response.parts:
         if part.part_kind == "thinking":
             telling.thinks(part.content)
-        elif part.part_kind == "text":
+        elif part.part_kind == "text" and not was_heard:
             telling.says(part.content)
     telling.completed(_reason(response))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ from agents.runtime import Noted, Said, Step, TurnEvent
 from agents.words import storable
 
 LONGEST_DETAIL = 2000
+#: Seconds between pieces of a message.
+EVERY = 0.1
 Tell = Callable[[TurnEvent], None]
 
 
@@ -22,28 +25,37 @@ class Telling:
         self._is_open = False
         self._said = ""
         self._thought = ""
+        self._piece = ""
+        self._next_piece = 0.0
 
     def begin_step(self) -> None:
         """Begin the next step, unless one is under way."""
         if not self._is_open:
             self.step += 1
-            self._is_open, self._said, self._thought = True, "", ""
+            self._is_open, self._said, self._thought, self._next_piece = True, "", "", 0.0
             self._note("step.started", modelId=self._model_id)
 
     def says(self, text: str) -> None:
-        """A piece of what the model says."""
-        if text := storable(text):
-            self._said += text
-            self._note("message.appended", messageDelta=text, messageSoFar=self._said)
+        """A piece of what the model says. Pieces that come quickly are told together."""
+        self._said += storable(text)
+        self._piece += storable(text)
+        if self._piece and time.monotonic() >= self._next_piece:
+            self._tell_piece()
+
+    def _tell_piece(self) -> None:
+        if self._piece:
+            self._note("message.appended", messageDelta=self._piece)
+        self._piece, self._next_piece = "", time.monotonic() + EVERY
 
     def thinks(self, text: str) -> None:
-        """A piece of what the model thinks, if it shows that."""
+        """What the model thinks, if it shows that."""
         if text := storable(text):
             self._thought += text
-            self._note("reasoning.appended", reasoningDelta=text, reasoningSoFar=self._thought)
+            self._note("reasoning.appended", reasoningDelta=text)
 
     def completed(self, finish_reason: str) -> None:
         """The model's answer of this step is whole."""
+        self._tell_piece()
         if self._thought:
             self._note("reasoning.completed", reasoning=self._thought)
         self._note("message.completed", message=self._said or None, finishReason=finish_reason)
@@ -57,6 +69,7 @@ class Telling:
 
     def broke(self, code: str, message: str) -> None:
         """The step under way failed."""
+        self._tell_piece()
         if self._is_open:
             self._is_open = False
             self._note("step.failed", code=code, message=storable(message)[:LONGEST_DETAIL])
