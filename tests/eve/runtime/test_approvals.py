@@ -90,6 +90,7 @@ def test_an_approved_call_runs_once_and_the_agent_goes_on(owner: User, effects: 
     assert effects == [("refund", "ch_1", 12.5, "EUR")]
 
 
+@pytest.mark.case("eve-denied-data")
 def test_a_denied_call_does_not_run_and_its_note_is_quoted_as_data(
     owner: User, effects: list[Any]
 ) -> None:

@@ -71,6 +71,7 @@ def carry_again(session: Session) -> Any:
     return ended
 
 
+@pytest.mark.case("eve-result-lost")
 def test_a_model_that_fails_after_the_call_is_told_what_it_came_to(
     owner: User, effects: list[Any]
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_model_that_fails_after_the_call_is_told_what_it_came_to(
     assert noted(session, "step.failed")[0]["code"] == "ConnectionError"
 
 
+@pytest.mark.case("eve-result-lost")
 def test_a_worker_lost_after_the_call_was_written_down_does_not_repeat_it(
     owner: User, effects: list[Any]
 ) -> None:
@@ -172,7 +174,7 @@ def test_a_free_tool_that_fails_tells_its_model(owner: User) -> None:
     assert noted(session, "action.result")[0]["status"] == "failed"
 
 
-@pytest.mark.case("C12")
+@pytest.mark.case("C12", "eve-rebind")
 def test_an_edited_call_is_what_runs_and_the_model_hears_of_it(
     owner: User, effects: list[Any]
 ) -> None:
@@ -203,6 +205,7 @@ def test_what_went_stale_is_asked_anew_and_runs_once(owner: User, effects: list[
     assert effects == [DONE]
 
 
+@pytest.mark.case("eve-expired")
 def test_what_expired_is_not_run_and_the_model_is_told(owner: User, effects: list[Any]) -> None:
     session, brain = parked(owner)
     (asked,) = open_asks(session)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 GOOD: dict[str, Any] = {"charge_id": "ch_1", "amount": 12.5}
 
 
-@pytest.mark.case("C10")
+@pytest.mark.case("C10", "eve-types")
 @pytest.mark.parametrize(
     ("given", "names"),
     [
@@ -53,6 +53,7 @@ def test_numbers_that_nothing_can_be_bound_to_are_not_asked_about(
     assert brain.calls == 2
 
 
+@pytest.mark.case("eve-rebind")
 @pytest.mark.parametrize("amount", [1e21, 2.0**60, 0.1 + 0.2, 5])
 def test_a_number_runs_as_it_was_bound(owner: User, effects: list[Any], amount: float) -> None:
     session = session_for(owner, Brain([call("refund", charge_id="ch_1", amount=amount)]))

@@ -36,6 +36,7 @@ def asked(session: Session, words: str) -> Ask:
     return waiting.get()
 
 
+@pytest.mark.case("eve-killed")
 def test_a_worker_killed_in_the_middle_of_an_approved_call_asks_and_never_repeats_it(
     owner: User, effects: Path, start_worker: Callable[..., Worker]
 ) -> None:

@@ -39,7 +39,7 @@ def refund(call_id: str = "g1") -> Any:
     return call("refund", call_id, charge_id="ch_1", amount=1.0)
 
 
-@pytest.mark.case("C06")
+@pytest.mark.case("C06", "eve-ignored")
 def test_an_unrelated_message_resolves_an_approval_as_ignored(
     owner: User, effects: list[Any]
 ) -> None:
@@ -78,6 +78,7 @@ def test_an_approval_before_the_message_stands(owner: User, effects: list[Any]) 
     assert len(effects) == 1
 
 
+@pytest.mark.case("eve-partial")
 def test_a_message_after_one_of_two_answers_passes_over_the_other(
     owner: User, effects: list[Any]
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_message_after_one_of_two_answers_passes_over_the_other(
     assert brain.told()["g2"] == texts.IGNORED
 
 
+@pytest.mark.case("eve-before")
 def test_a_message_sent_before_the_question_does_not_answer_it(
     owner: User, effects: list[Any]
 ) -> None:

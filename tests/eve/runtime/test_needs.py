@@ -39,6 +39,7 @@ def test_once_is_remembered_after_an_approval_and_per_session(
     assert len(open_asks(other)) == 1
 
 
+@pytest.mark.case("eve-once-denied")
 def test_once_is_not_remembered_after_a_denial_or_a_message(
     owner: User, effects: list[Any]
 ) -> None:
@@ -54,6 +55,7 @@ def test_once_is_not_remembered_after_a_denial_or_a_message(
     assert effects == []
 
 
+@pytest.mark.case("eve-once-pending")
 def test_approving_once_does_not_approve_what_waits_already(
     owner: User, effects: list[Any]
 ) -> None:
@@ -78,6 +80,7 @@ def test_a_predicate_decides_by_the_input(
     assert len(effects) == 1 - asks
 
 
+@pytest.mark.case("eve-predicate")
 def test_a_predicate_that_raises_asks(owner: User, effects: list[Any]) -> None:
     session = session_for(owner, Brain([call("guarded", n=1)]))
     say(session, owner)

@@ -57,6 +57,7 @@ def test_a_message_passes_a_question_over(owner: User) -> None:
     assert open_asks(session) == []
 
 
+@pytest.mark.case("eve-question-shape")
 @pytest.mark.parametrize(
     ("given", "names"),
     [

@@ -33,6 +33,7 @@ def refund(charge: str, call_id: str) -> Any:
     return call("refund", call_id, charge_id=charge, amount=1.0)
 
 
+@pytest.mark.case("eve-free-once")
 def test_what_needs_no_approval_runs_before_the_park_and_not_again(
     owner: User, effects: list[Any]
 ) -> None:
@@ -136,6 +137,7 @@ def test_an_agent_may_park_again_and_again_in_one_go(owner: User, effects: list[
     assert brain.calls == 3
 
 
+@pytest.mark.case("eve-call-ids")
 def test_call_ids_that_a_model_uses_again_are_other_calls(owner: User, effects: list[Any]) -> None:
     brain = Brain(
         [question(call_id="same")],
