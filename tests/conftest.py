@@ -1,6 +1,7 @@
 """What every test stands on: a real PostgreSQL, and a database of its own per pytest process."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pgtrigger
@@ -16,6 +17,9 @@ SERVER = pytest.StashKey[TestServer]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have the server before anything connects, and keep away from this machine's own state."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background job ignores Ctrl-C, and so would every process that tests start.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     server = config.stash[SERVER] = TestServer()
     server.start()
     os.environ["NEEDS_YOU_STATE"] = str(server.folder)
