@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -79,6 +80,20 @@ def breaks(n: int) -> str:
     raise ConnectionError("reset by peer")
 
 
+@tool(needs_approval=always(), seconds=0.05)
+async def hangs(n: int) -> str:
+    _did("hangs", n)
+    await asyncio.sleep(600)
+    return "never"
+
+
+@tool
+async def waits(seconds: float) -> str:
+    _did("waits", seconds)
+    await asyncio.sleep(seconds)
+    return "waited"
+
+
 @tool
 def fails(n: int) -> str:
     raise ValueError(f"no {n}")
@@ -86,6 +101,6 @@ def fails(n: int) -> str:
 
 billing = Agent(
     instructions="You are the billing agent.",
-    tools=[refund, slow_refund, ship, look_up, pay, guarded, refuses, breaks, fails],
+    tools=[refund, slow_refund, ship, look_up, pay, guarded, refuses, breaks, hangs, waits, fails],
     model=scripted,
 )

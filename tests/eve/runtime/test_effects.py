@@ -166,6 +166,17 @@ def test_a_tool_that_breaks_leaves_open_what_happened_and_the_owner_is_asked(
     assert effects == [("breaks", 7)]
 
 
+def test_a_tool_that_takes_too_long_leaves_open_what_happened(
+    owner: User, effects: list[Any]
+) -> None:
+    session, brain = parked(owner, name="hangs", n=7)
+    approve(open_asks(session)[0], owner)
+    assert "took too long" in str(brain.told()["c1"])
+    assert effects == [("hangs", 7)]
+    ask_about_interrupted()
+    assert "may or may not have happened" in open_asks(session)[0].prompt
+
+
 def test_a_free_tool_that_fails_tells_its_model(owner: User) -> None:
     brain = Brain([call("fails", "c1", n=3)])
     session = session_for(owner, brain)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from pydantic_ai.exceptions import ModelRateLimitError, UserError
 
-from agents import steering
+from agents import messaging, steering
 from agents.lifecycle import Outcome, SessionState
 from agents.models import Agent
 from agents.registering import open_session, register_agent
@@ -21,12 +23,15 @@ from tests.eve.runtime.world import (
     call,
     carry_all,
     eve_agent,
+    in_this_thread,
     last_report,
     noted,
     open_asks,
     say,
     session_for,
 )
+from tests.leaf import world as leaf
+from workspace.protocols.eve.runtime import EveRuntime
 
 pytestmark = pytest.mark.django_db
 
@@ -105,6 +110,41 @@ def test_a_tool_that_is_gone_when_it_is_approved_is_not_run(
     approve(open_asks(session)[0], owner)
     assert effects == []
     assert "charge" in str(brain.told()["c1"])
+
+
+def test_a_turn_that_takes_too_long_is_ended(owner: User, effects: list[Any]) -> None:
+    brain = Brain([call("waits", seconds=600.0)])
+    (ended,) = say(session_for(owner, brain, wall_clock_seconds=0.2), owner)
+    assert ended.error == "The turn took longer than 0.2 seconds."
+    assert effects == [("waits", 600.0)]
+
+
+def test_a_turn_that_is_stopped_leaves_nothing_under_way(owner: User, effects: list[Any]) -> None:
+    session = session_for(owner, Brain([call("waits", seconds=600.0)]))
+    messaging.post_message(session_id=session.pk, by=owner, text="Go.")
+    turn = leaf.claimed()
+    assert turn is not None
+
+    async def listen_and_leave() -> int:
+        events = EveRuntime(read=in_this_thread, once=in_this_thread).take_turn(turn)
+        while not effects:
+            await anext(events)
+        await events.aclose()
+        return len(asyncio.all_tasks()) - 1
+
+    assert async_to_sync(listen_and_leave)() == 0
+
+
+def test_a_model_is_found_by_its_name(owner: User) -> None:
+    """pydantic-ai's own model for tests calls every tool there is."""
+    agent = eve_agent(owner, agent="workspace.demo.billing:billing", model="test")
+    session = open_session(agent)
+    (ended,) = say(session, owner)
+    assert ended.outcome == Outcome.BLOCKED
+    assert [one.context["eve"]["toolName"] for one in open_asks(session)] == [
+        "refund",
+        "ask_question",
+    ]
 
 
 def test_a_used_up_quota_waits(owner: User) -> None:

@@ -19,10 +19,13 @@ def instructions(definition: Agent, turn: Turn) -> str:
 
 
 def given(turn: Turn, resolved: Sequence[Resolved]) -> list[str]:
-    """What came with a turn, in words, and what people said with their approvals."""
-    told = [words for one in resolved if (words := _with_approval(one))]
-    told += [words for one in turn.given if (words := _told(one, resolved))]
-    return told
+    """What came with a turn, in words."""
+    return [words for one in turn.given if (words := _told(one, resolved))]
+
+
+def approvals(resolved: Sequence[Resolved]) -> list[str]:
+    """What people said with their approvals, and what they changed."""
+    return [words for one in resolved if (words := _with_approval(one))]
 
 
 def _with_approval(one: Resolved) -> str:

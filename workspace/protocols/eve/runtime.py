@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -65,8 +66,9 @@ class EveRuntime:
             yield _gave_up(f"Its worker ended {turn.epoch - 1} times while it was at work.")
             return
         go = _Go(turn, settings, definition, model, read=self._read, once=self._once)
-        async for event in _told_by(go.take):
-            yield event
+        async with aclosing(_told_by(go.take)) as telling:
+            async for event in telling:
+                yield event
 
 
 async def _told_by(
@@ -114,7 +116,8 @@ class _Go:
         )
         try:
             async with asyncio.timeout(self._settings.wall_clock_seconds):
-                thought = await self._think(telling, resolved, said)
+                told = [*prompts.approvals(resolved), *said]
+                thought = await self._think(telling, resolved, told)
         except Exception as error:  # noqa: BLE001 -- sorted into what trying again changes and what not
             telling.broke(type(error).__name__, str(error))
             return await self._broke(error)
