@@ -25,6 +25,7 @@ from workspace.pages import (
 urlpatterns = [
     path("", needs_you.needs_you, name="needs_you"),
     path("queue/changes", needs_you.queue_changes, name="queue_changes"),
+    path("queue/badge", needs_you.badge, name="badge"),
     path("asks/<int:ask_id>/", asks.ask, name="ask"),
     path("asks/<int:ask_id>/answer", asks.answer, name="answer"),
     path("asks/<int:ask_id>/withdraw", asks.withdraw, name="withdraw"),

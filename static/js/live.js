@@ -30,6 +30,7 @@
   function cursor(holder) {
     if (holder.dataset.stream) return { after: lastSeq(document.querySelector(holder.dataset.stream)) };
     if (holder.dataset.queue) return { have: held(document.querySelector(holder.dataset.queue)) };
+    if ("badge" in holder.dataset) return { shown: document.getElementById("needs-badge").dataset.count };
     return {};
   }
 

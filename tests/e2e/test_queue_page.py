@@ -63,6 +63,23 @@ def test_a_click_answers_and_only_that_card_changes(
     no_errors()
 
 
+@pytest.mark.parametrize("path", ["/agents/", "/decisions/"])
+def test_every_other_page_says_live_how_many_wait(
+    page: Page, owner: User, sign_in: SignIn, no_errors: NoErrors, path: str
+) -> None:
+    agent = world.agent_of(owner)
+    sign_in(owner)
+    page.goto(path)
+    expect(page.locator(".rail [data-conn-words]")).to_have_text("Live")
+    ask = world.asked(agent)
+    expect(page.locator("#needs-badge")).to_have_attribute("data-count", "1")
+    expect(page).to_have_title(re.compile(r"^\(1\) "))
+    answer(ask_id=ask.pk, by=owner, option="eu")
+    expect(page.locator("#needs-badge")).to_have_attribute("data-count", "0")
+    expect(page).to_have_title(re.compile(r"^[^(]"))
+    no_errors()
+
+
 def test_the_settled_card_holds_the_focus_and_leaves_once_nobody_is_at_it(
     queue: Callable[[], Page], owner: User
 ) -> None:

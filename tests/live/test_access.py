@@ -49,7 +49,7 @@ async def test_a_session_that_does_not_exist_is_refused_as_somebody_elses(
 async def test_without_a_login_nothing_is_heard(
     connect: Connect, session: Session, login: str
 ) -> None:
-    for path in (stream(session), "/ws/queue/"):
+    for path in (stream(session), "/ws/queue/", "/ws/badge/"):
         assert await (await connect(path, login)).close_code() == NO_ACCESS
 
 
@@ -104,7 +104,8 @@ async def test_signing_out_closes_every_socket_of_that_login_and_no_other(
     connect: Connect, session: Session, owner: User, login: str
 ) -> None:
     other = await connect(stream(session), await login_of(owner))
-    mine = [await connect(stream(session), login), await connect("/ws/queue/", login)]
+    watched = (stream(session), "/ws/queue/", "/ws/badge/")
+    mine = [await connect(path, login) for path in watched]
     response = await sync_to_async(world.client_of(login).post)("/logout")
     assert response.status_code == 302
     for socket in mine:
@@ -146,7 +147,8 @@ async def test_an_account_that_ends_ends_its_sockets(
     connect: Connect, session: Session, colleague: User, how: str
 ) -> None:
     sockets = [
-        await connect(path, await login_of(colleague)) for path in (stream(session), "/ws/queue/")
+        await connect(path, await login_of(colleague))
+        for path in (stream(session), "/ws/queue/", "/ws/badge/")
     ]
 
     @sync_to_async

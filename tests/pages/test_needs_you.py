@@ -294,6 +294,16 @@ def test_polling_gets_what_is_new_and_what_is_over(as_owner: Client, owner: User
     assert changes.one("span", id="needs-badge").attrs["data-count"] == "1"
 
 
+def test_a_page_without_the_queue_polls_for_its_badge(
+    as_owner: Client, owner: User, client: Client
+) -> None:
+    world.asked(world.agent_of(owner))
+    assert client.get("/queue/badge").status_code == 302
+    badge = read(as_owner.get("/queue/badge").content).one("span", id="needs-badge")
+    assert badge.attrs["data-count"] == "1"
+    assert badge.attrs["hx-swap-oob"] == "true"
+
+
 def test_polling_says_nothing_when_nothing_moved(as_owner: Client, owner: User) -> None:
     ask = world.asked(world.agent_of(owner))
     assert as_owner.get("/queue/changes", {"have": f"ask-{ask.pk}"}).content == b""

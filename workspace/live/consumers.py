@@ -182,6 +182,23 @@ class QueueStream(Stream):
         return changes.html
 
 
+class BadgeStream(Stream):
+    """/ws/badge/?shown=3: for pages without the queue, how many cards wait, as it changes."""
+
+    shown: int | None
+
+    async def _begin(self, watcher: Watcher, person: User) -> None:  # noqa: ARG002
+        self.shown = as_cursor(self._asked("shown"))
+        self.desk = hub().desk(person)
+
+    async def _next_message(self) -> str:
+        count = await self.desk.count()
+        if count == self.shown:
+            return ""
+        self.shown = count
+        return parts.badge_html(count)
+
+
 class NoSuchStream(AsyncWebsocketConsumer):
     """Any other address: closed politely, for the browser to stay away."""
 

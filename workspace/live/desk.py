@@ -7,6 +7,7 @@ import asyncio
 from django.contrib.auth.models import User
 
 from agents.database import in_database
+from asks.queue import badge
 from workspace.pages.parts import Changes, queue_changes
 
 Held = frozenset[str]
@@ -20,12 +21,14 @@ class Desk:
         self.mark: tuple[object, ...] | None = None
         self._version = 0
         self._found: dict[Held, Changes] = {}
+        self._count: int | None = None
         self._reading = asyncio.Lock()
 
     def moved(self) -> None:
         """The queue changed: what was read before it is worth nothing."""
         self._version += 1
         self._found.clear()
+        self._count = None
 
     async def changes(self, have: Held) -> Changes:
         """What turns a page that holds ``have`` into the present queue."""
@@ -36,4 +39,15 @@ class Desk:
             found = await in_database(queue_changes, self.person, have)
             if version == self._version:
                 self._found[have] = found
+            return found
+
+    async def count(self) -> int:
+        """How many cards wait on the person."""
+        async with self._reading:
+            if self._count is not None:
+                return self._count
+            version = self._version
+            found = await in_database(badge, self.person)
+            if version == self._version:
+                self._count = found
             return found

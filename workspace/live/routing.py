@@ -9,12 +9,13 @@ from channels.routing import URLRouter
 from channels.sessions import CookieMiddleware
 from django.urls import re_path
 
-from workspace.live.consumers import NoSuchStream, QueueStream, SessionStream
+from workspace.live.consumers import BadgeStream, NoSuchStream, QueueStream, SessionStream
 from workspace.live.origin import SameOriginOnly
 
 STREAMS: list[tuple[str, type[AsyncWebsocketConsumer]]] = [
     (r"^ws/sessions/(?P<session_id>[0-9]{1,18})/$", SessionStream),
     (r"^ws/queue/$", QueueStream),
+    (r"^ws/badge/$", BadgeStream),
     # daphne's own answer to an unknown address is a traceback, and a browser that tries for ever.
     (r"", NoSuchStream),
 ]

@@ -89,6 +89,12 @@ def _oldest(places: Sequence[Place], blocked: list[Session]) -> datetime | None:
 
 
 @require_safe
+def badge(request: OwnerRequest) -> HttpResponse:
+    """GET /queue/badge: how many cards wait; what polling gets on a page without the queue."""
+    return HttpResponse(parts.badge_html(queue.badge(request.user)))
+
+
+@require_safe
 def queue_changes(request: OwnerRequest) -> HttpResponse:
     """GET /queue/changes?have=ask-1,session-2: what polling gets when no socket can be had."""
     have = parts.held(request.GET.get("have", ""))
