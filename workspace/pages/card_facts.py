@@ -27,6 +27,8 @@ MOST_BUTTONS = 6
 """More options than these are chosen from a list."""
 SHOWN_GATES = 20
 """Earlier gates of the session beyond these are in its thread."""
+DOORS_OWN = frozenset({"eve"})
+"""What a protocol's door keeps of a request: its ids, and what the card shows of it anyway."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def facts_of(ask: Ask) -> AskFacts:
         added=tuple(
             (name, words_of(value))
             for name, value in ask.context.items()
-            if name != "request" or not _requested(ask)
+            if name not in DOORS_OWN and (name != "request" or not _requested(ask))
         ),
         earlier=_earlier(ask, gate) if gate else (),
         fields=proposals.fields_of(ask, gate),
