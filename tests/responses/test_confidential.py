@@ -72,6 +72,11 @@ def test_a_pattern_that_is_none_is_refused_when_it_is_saved(owner: User) -> None
         hybrid_agent(owner, hitl_questions=["Which ("])
 
 
+@pytest.mark.case("responses-S36")
+def test_a_pattern_that_takes_for_ever_lets_nothing_leave() -> None:
+    assert shown(Question("a" * 60 + "!"), [r"(\w+\s?)+\$"]) == REPLACED
+
+
 @pytest.mark.case("responses-S37", "C20")
 def test_an_option_of_forty_characters_leaves_and_one_more_does_not() -> None:
     at_most, too_long = "U" * LONGEST_OPTION, "U" * (LONGEST_OPTION + 1)

@@ -10,10 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import regex
+
 from workspace.protocols.responses.question_file import Question
 
 FIXED_PROMPT = "The agent needs a decision that it may not put into words here. What should it do?"
 LONGEST_OPTION = 40
+#: Seconds for one pattern. Some take for ever on some texts; what cannot be told does not leave.
+PATIENCE = 0.5
 
 #: Addresses and paths. Replacing what only looks like one ("and/or") is the safe side.
 _ADDRESS = re.compile(
@@ -36,9 +40,16 @@ def shown(question: Question, foreseen: Sequence[str]) -> Question:
 
 
 def _may_leave(question: Question, foreseen: Sequence[str]) -> bool:
-    return any(re.fullmatch(pattern, question.text) for pattern in foreseen) and not any(
+    return any(_matches(pattern, question.text) for pattern in foreseen) and not any(
         len(option) > LONGEST_OPTION or names_a_place(option) for option in question.options
     )
+
+
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return regex.fullmatch(pattern, text, timeout=PATIENCE) is not None
+    except TimeoutError:
+        return False
 
 
 def names_a_place(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
+import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from agents.process_groups import MARK_VARIABLE
@@ -53,8 +54,8 @@ def _names(names: list[str]) -> list[str]:
 def _patterns(patterns: list[str]) -> list[str]:
     for pattern in patterns:
         try:
-            re.compile(pattern)
-        except re.error as error:
+            regex.compile(pattern)
+        except regex.error as error:
             raise ValueError(f"“{pattern}” is not a regular expression: {error}") from error
     return patterns
 
