@@ -123,7 +123,7 @@ def test_to_an_agents_key_each_of_them_is_forbidden(
 def test_every_reason_is_tried() -> None:
     """But two: a key without the scope gets ``not_allowed`` kept, see test_asks, and no answer over
     the API carries a signature that could be ``unproven``. What only a policy refuses is tried on
-    every door in tests/policies.
+    every door in tests/policies, changed calls in test_editing.
     """
     by_policy = {
         Reason.FOUR_EYES,
@@ -131,6 +131,8 @@ def test_every_reason_is_tried() -> None:
         Reason.REAUTHENTICATE,
         Reason.VOTED,
         Reason.REASON_REQUIRED,
+        Reason.NOT_EDITABLE,
+        Reason.BAD_EDIT,
     }
     assert set(CASES) == set(Reason) - {Reason.NOT_ALLOWED, Reason.UNPROVEN} - by_policy
 
