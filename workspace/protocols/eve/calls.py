@@ -28,6 +28,7 @@ from workspace.protocols.eve import gating, questions, texts
 from workspace.protocols.eve.parking import Kind, Parked, draft_of, new_approval_key
 from workspace.protocols.eve.resolving import Resolved, State
 from workspace.protocols.eve.telling import Telling
+from workspace.protocols.eve.threads import in_a_thread
 from workspace.toolkit import BadInput, Proposal, Tool, ToolContext, ToolFailed, always, never
 from workspace.toolkit.approval import needs_approval
 
@@ -159,7 +160,7 @@ class Calls:
             if inspect.iscoroutinefunction(tool.function):
                 output = await tool.function(**arguments)
             else:
-                output = await asyncio.to_thread(tool.function, **arguments)
+                output = await in_a_thread(tool.function, arguments)
         return storable(to_jsonable_python(output, fallback=str))
 
 
