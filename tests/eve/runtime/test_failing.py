@@ -31,6 +31,7 @@ from tests.eve.runtime.world import (
     session_for,
 )
 from tests.leaf import world as leaf
+from workspace.models import EveTurn
 from workspace.protocols.eve.runtime import EveRuntime
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +146,19 @@ def test_a_model_is_found_by_its_name(owner: User) -> None:
         "refund",
         "ask_question",
     ]
+
+
+def test_a_conversation_that_does_not_wait_for_the_call_runs_nothing(
+    owner: User, effects: list[Any]
+) -> None:
+    brain = Brain([call("refund", "c1", charge_id="ch_1", amount=1.0)])
+    session = session_for(owner, brain)
+    say(session, owner)
+    EveTurn.objects.filter(session=session).update(messages=[])
+    (ended,) = approve(open_asks(session)[0], owner)
+    assert ended.outcome == Outcome.WORK_DONE
+    assert brain.heard() == ["Begin."]
+    assert effects == []
 
 
 def test_a_used_up_quota_waits(owner: User) -> None:

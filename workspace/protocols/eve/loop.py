@@ -8,7 +8,12 @@ from typing import Any, cast
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext, UsageLimits
 from pydantic_ai.agent import AgentRun, ModelRequestNode
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    repair_messages,
+)
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import Tool as ModelTool
@@ -17,7 +22,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from agents.words import storable
 from workspace import toolkit
-from workspace.protocols.eve import questions
+from workspace.protocols.eve import prompts, questions
 from workspace.protocols.eve.calls import Calls
 from workspace.protocols.eve.parking import Parked
 from workspace.protocols.eve.resolving import Resolved, State
@@ -60,14 +65,14 @@ class Thought:
 
 async def think(job: Job) -> Thought:
     """Take the turn. Raises whatever the model does, and pydantic-ai's own exceptions."""
-    history = ModelMessagesTypeAdapter.validate_python(list(job.history))
+    history, results = _gone_on(job)
     job.telling.begin_step()
     async with _agent(job.definition).iter(
-        job.prompt,
+        job.prompt or (None if history else prompts.BEGIN),
         model=job.model,
         deps=job.calls,
         message_history=history or None,
-        deferred_tool_results=_results(job.resolved),
+        deferred_tool_results=results,
         usage_limits=UsageLimits(request_limit=job.max_steps),
         instructions=job.instructions or None,
     ) as run:
@@ -75,6 +80,19 @@ async def think(job: Job) -> Thought:
     if run.result is None:
         raise RuntimeError("the model's turn has no end")
     return _thought(run, job.calls)
+
+
+def _gone_on(job: Job) -> tuple[list[ModelMessage], DeferredToolResults | None]:
+    """The conversation so far, and the results that it waits for.
+
+    One that does not wait for exactly these calls is closed as it is: nothing is run for it.
+    """
+    history = ModelMessagesTypeAdapter.validate_python(list(job.history))
+    spoken = next((one for one in reversed(history) if isinstance(one, ModelResponse)), None)
+    proposed = {call.tool_call_id for call in spoken.tool_calls} if spoken else set()
+    if job.resolved and {one.parked.call_id for one in job.resolved} <= proposed:
+        return history, _results(job.resolved)
+    return repair_messages(history), None
 
 
 async def _follow(run: AgentRun[Calls, Any], telling: Telling, *, streams: bool) -> None:
