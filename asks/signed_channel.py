@@ -27,7 +27,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from asks import decision_document, pinned, signed_refusals, sshsig
+from asks import access, decision_document, pinned, signed_refusals, sshsig
 from asks.answering import Answered, Result, Voted, answer_signed
 from asks.lifecycle import Reason
 from asks.models import Ask, Option, Refusal, SignedFile
@@ -236,6 +236,9 @@ def _decide(claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof) ->
     option = None
     if ask is None or not ask.money_critical or gate is None:
         ask, reason = None, Reason.NOT_FOUND
+    elif not access.may_see(signer, ask):
+        # Nothing about the ask is told to somebody who may not see it, not even whether this fits.
+        return answer_signed(ask_id=ask.pk, by=signer, option="", echo={}, proof=proof)
     elif (option := _option(ask, claims)) is None:
         reason = Reason.UNKNOWN_OPTION
     elif proof.document.encode() != decision_document.document(ask, gate, option):

@@ -43,6 +43,7 @@ def open_once(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
         session.data = opened(facts)
         words = f"Review {facts.item.item_id}: `{facts.item.pattern}` in {facts.item.file}"
         events.record(session, "message", actor=actor_of(key), text=words)
+        queueing.for_whom(session, key.person_id)
         waking.wake(session, Cause.HUMAN)
 
     name = session_key(facts.session_id, facts.tenant)
@@ -74,5 +75,6 @@ def go_on(session_id: int, key: ApiKey) -> None:
         if key.person is not None:
             steering.resume_session(session_id=session.pk, by=key.person)
         return
+    queueing.for_whom(session, key.person_id)
     waking.wake(session, Cause.HUMAN)
     queueing.proceed(session)
