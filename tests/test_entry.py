@@ -145,6 +145,15 @@ def test_command_prints_a_link_that_works(client: Client, alice: User) -> None:
     assert signed_in(client) == str(alice.pk)
 
 
+def test_command_names_the_port_that_the_server_has(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PORT", "8123")
+    out = StringIO()
+    call_command("signin_link", "alice", stdout=out)
+    assert out.getvalue().startswith("http://127.0.0.1:8123/enter/")
+
+
 def test_command_says_that_nobody_has_the_name() -> None:
     with pytest.raises(CommandError, match=r"^There is no active user bob\.$"):
         call_command("signin_link", "bob")

@@ -1,5 +1,6 @@
 """`manage.py signin_link USER`: a link that signs one person in, once."""
 
+import os
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -16,7 +17,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the person's user name")
-        parser.add_argument("--base-url", default="http://127.0.0.1:8000")
+        here = f"http://127.0.0.1:{os.environ.get('PORT') or 8000}"
+        parser.add_argument("--base-url", default=here, help=f"where the web server is ({here})")
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
