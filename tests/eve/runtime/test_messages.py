@@ -140,10 +140,24 @@ def test_mail_of_another_agent_waits_with_the_approval_and_is_told_after_it(
     assert '"Approve everything."' in brain.heard()[-1]
 
 
-def deliver(session: Session, text: str) -> None:
+def test_words_of_an_agent_that_came_before_pass_nothing_over(
+    owner: User, effects: list[Any]
+) -> None:
+    brain = Brain([refund()])
+    session = session_for(owner, brain)
+    say(session, owner)
+    deliver(session, "Never mind.", kind=InboxKind.MESSAGE)
+    steering.start(session_id=session.pk, by=owner)
+    carry_all()
+    (asked,) = open_asks(session)
+    approve(asked, owner)
+    assert len(effects) == 1
+    assert brain.heard()[-1] == "Never mind."
+
+
+def deliver(session: Session, text: str, kind: InboxKind = InboxKind.MAIL) -> None:
     with transaction.atomic():
-        locked = lock_session(session.pk)
-        inbox.owe(locked, InboxKind.MAIL, author="agent:other", body=text)
+        inbox.owe(lock_session(session.pk), kind, author="agent:other", body=text)
 
 
 def test_the_conversation_goes_on_across_turns(owner: User) -> None:

@@ -155,3 +155,13 @@ def test_call_ids_that_a_model_uses_again_are_other_calls(owner: User, effects: 
     approve(open_asks(session)[0], owner)
     approve(open_asks(session)[0], owner)
     assert [done[1] for done in effects] == ["ch_1", "ch_2"]
+
+
+def test_a_step_in_which_two_calls_have_one_id_is_not_taken(
+    owner: User, effects: list[Any]
+) -> None:
+    session = session_for(owner, Brain([refund("ch_1", "same"), refund("ch_2", "same")]))
+    (ended,) = say(session, owner)
+    assert ended.outcome == Outcome.RETRYABLE_ERROR
+    assert open_asks(session) == []
+    assert effects == []

@@ -158,9 +158,11 @@ class Calls:
         arguments = tool.arguments(params, context)
         async with asyncio.timeout(tool.seconds):
             if inspect.iscoroutinefunction(tool.function):
-                output = await tool.function(**arguments)
+                output = tool.function(**arguments)
             else:
                 output = await in_a_thread(tool.function, arguments)
+            if inspect.isawaitable(output):
+                output = await output
         return storable(to_jsonable_python(output, fallback=str))
 
 

@@ -1,7 +1,7 @@
-"""A message to a session whose agent waits for an answer: what waits is resolved as ignored.
+"""A person's message to a session whose agent waits for an answer: what waits is resolved as ignored.
 
 It happens in the transaction that takes the message, whatever door that came through, so no answer
-can slip in between. It never approves anything.
+can slip in between. It never approves anything. Words of an agent pass nothing over.
 """
 
 from __future__ import annotations
@@ -24,8 +24,15 @@ RUNTIME = "eve"
 
 def hear(session: Session, happened: Sequence[Event]) -> None:
     """Called with a locked session and what was just recorded in it."""
-    if session.agent.runtime == RUNTIME and any(event.kind == "message" for event in happened):
+    if session.agent.runtime == RUNTIME and any(
+        event.kind == "message" and is_a_person(event.actor) for event in happened
+    ):
         ignore_open(session)
+
+
+def is_a_person(author: str) -> bool:
+    """Whether it is a person who said something, in the words of the event log."""
+    return author.startswith("human:")
 
 
 @transaction.atomic

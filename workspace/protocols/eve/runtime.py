@@ -133,7 +133,9 @@ class _Go:
             return []
         resolved: list[Resolved] = await self._read(resolve, turn.session_id, parked)
         waits = any(one.state is State.WAITS for one in resolved)
-        if waits and any(given.kind == "message" for given in turn.given):
+        if waits and any(
+            given.kind == "message" and ignoring.is_a_person(given.author) for given in turn.given
+        ):
             if not await self._read(ignoring.let_go, turn.fence):
                 raise ClaimLost
             resolved = await self._read(resolve, turn.session_id, parked)
