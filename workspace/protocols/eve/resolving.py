@@ -9,10 +9,13 @@ from typing import Any
 
 from asks import binding, interrupted, raising
 from asks.lifecycle import AskStatus, Meaning
-from asks.models import Ask, EffectEnd, Grant, Redemption, Verdict
+from asks.models import Ask, Effect, EffectEnd, Grant, Redemption, Verdict
 from workspace.models import EveResult
 from workspace.protocols.eve import texts
 from workspace.protocols.eve.parking import Parked
+
+#: What came of an approval, from its ask on.
+EFFECT = ("grant__redemption__effect__asked", "grant__redemption__eve_result")
 
 
 class State(Enum):
@@ -62,24 +65,23 @@ def _resolve(session_id: int, parked: Parked) -> Resolved:
         return Resolved(parked, State.WAITS)
     if ask.status != AskStatus.ANSWERED:
         return _closed(parked, ask)
-    verdict = Verdict.objects.select_related("option").get(ask=ask)
     if parked.kind == "question":
-        return Resolved(parked, State.ANSWERED, answer=_answer(verdict))
-    return _decided(parked, ask, verdict)
+        return Resolved(parked, State.ANSWERED, answer=_answer(ask.verdict))
+    return _decided(parked, ask)
 
 
-def _decided(parked: Parked, ask: Ask, verdict: Verdict) -> Resolved:
-    grant = Grant.objects.filter(ask=ask).first()
-    if verdict.meaning != Meaning.APPROVE:
-        return Resolved(parked, State.REFUSED, words=texts.denied(verdict.text))
+def _decided(parked: Parked, ask: Ask) -> Resolved:
+    grant: Grant | None = getattr(ask, "grant", None)
+    if ask.verdict.meaning != Meaning.APPROVE:
+        return Resolved(parked, State.REFUSED, words=texts.denied(ask.verdict.text))
     if grant is None:
         return Resolved(parked, State.REFUSED, words=texts.NOT_GRANTED)
-    return _granted(parked, grant, verdict.text)
+    return _granted(parked, grant, ask.verdict.text)
 
 
 def _newest(session_id: int, request_key: str) -> Ask | None:
-    """The ask that stands for a request now: it may have been asked again since."""
-    asked = Ask.objects.select_related("repeated_by")
+    """The ask that stands for a request now, with all that came of it. It may have been asked again."""
+    asked = Ask.objects.select_related("repeated_by", "verdict__option", *EFFECT)
     ask = asked.filter(session=session_id, request_key=request_key).first()
     while (later := raising.again_of(ask)) is not None:
         ask = asked.get(pk=later.pk)
@@ -109,20 +111,24 @@ def _answer(verdict: Verdict) -> dict[str, str]:
 
 
 def _granted(parked: Parked, grant: Grant, note: str) -> Resolved:
-    taken = Redemption.objects.filter(grant=grant).first()
+    taken: Redemption | None = getattr(grant, "redemption", None)
     if taken is None:
         params = binding.restored(grant.params)
         return Resolved(parked, State.APPROVED, params=params, note=note)
-    if getattr(taken, "effect", None) is None:
+    if _effect_of(taken) is None:
         interrupted.ask_about_interrupted()
         taken = Redemption.objects.select_related("effect__asked").get(pk=taken.pk)
-    effect = getattr(taken, "effect", None)
+    effect = _effect_of(taken)
     if effect is None or effect.end == EffectEnd.UNKNOWN:
         return _unknown(parked, effect.asked if effect else None)
-    kept = EveResult.objects.filter(redemption=taken).first()
+    kept: EveResult | None = getattr(taken, "eve_result", None)
     if kept is None:
         return Resolved(parked, State.ENDED, output=f"{texts.DONE_BEFORE} {effect.detail}".strip())
     return Resolved(parked, State.ENDED, output=kept.output, failed=kept.failed)
+
+
+def _effect_of(taken: Redemption) -> Effect | None:
+    return getattr(taken, "effect", None)
 
 
 def _unknown(parked: Parked, asked: Ask | None) -> Resolved:
