@@ -28,7 +28,7 @@ class ApiKeyAdmin(Audited):
 
 @admin.register(WebhookEndpoint)
 class WebhookEndpointAdmin(Audited):
-    exclude = ("secret",)
+    exclude = ("secret", "former_secret")
     list_display = (
         "__str__",
         "url",

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from asks import answering
@@ -154,6 +154,12 @@ def _wrong_field(scene: Scene) -> None:
     scene.body, scene.query = {"more": 1}, "?more=1"
 
 
+def _too_often(scene: Scene) -> None:
+    _no_scope(scene)
+    for _ in range(20):
+        scene.call()
+
+
 def _unbindable(scene: Scene) -> None:
     scene.body = {"option": "yes"}
 
@@ -171,6 +177,7 @@ SPOIL: dict[int, Callable[[Scene], None]] = {
     415: _wrong_type,
     422: _wrong_field,
     428: _unbindable,
+    429: _too_often,
 }
 
 

@@ -8,6 +8,7 @@ from asks import ledger
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
 from workspace.models import ApiKey
+from workspace.throttling import Tries
 
 AGENTS_NEVER = (
     "This key belongs to an agent, and agents never answer. "
@@ -15,9 +16,23 @@ AGENTS_NEVER = (
 )
 
 
+#: So many attempts of a key within a minute are kept; after that it has to wait.
+TRIES = Tries(20, 60.0)
+
+
+def record(key: ApiKey, ask_id: int, why: str) -> float:
+    """Keep the attempt like any refusal; an agent's as the attempted self-approval that it is.
+
+    0, or how many seconds a key that tries again and again has to wait: then nothing is kept.
+    """
+    wait = TRIES.wait(key.pk)
+    if not wait:
+        _keep(key, ask_id, why)
+    return wait
+
+
 @transaction.atomic
-def record(key: ApiKey, ask_id: int, why: str) -> None:
-    """Keep the attempt like any refusal; an agent's as the attempted self-approval that it is."""
+def _keep(key: ApiKey, ask_id: int, why: str) -> None:
     ask = Ask.objects.filter(pk=ask_id).first()
     detail = f"{AGENTS_NEVER} Attempted self-approval." if key.is_an_agents else why
     refusal = Refusal.objects.create(

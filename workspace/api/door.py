@@ -7,6 +7,7 @@ a person is lured to can act for them.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +62,8 @@ class Operation:
         """Every status it can answer with."""
         always = {200, 401, 403, 406, 422}
         with_body = {400, 413, 415} if self.body else set()
-        return tuple(sorted(always | with_body | set(self.refusals)))
+        deciding = {429} if self.decides else set()
+        return tuple(sorted(always | with_body | deciding | set(self.refusals)))
 
 
 def serve(
@@ -130,10 +132,17 @@ def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> Api
         return keys.require(request, *operation.scopes)
     except KeyRefused as refused:
         if refused.key is not None and operation.decides:
-            attempts.record(refused.key, ids["ask_id"], refused.detail)
+            if wait := attempts.record(refused.key, ids["ask_id"], refused.detail):
+                raise _too_many(wait) from refused
             if refused.key.is_an_agents:
                 raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER) from refused
         raise
+
+
+def _too_many(wait: float) -> ApiProblem:
+    seconds = max(1, math.ceil(wait))
+    detail = f"This key tried this too often. It may not, now or in {seconds} seconds."
+    return ApiProblem(429, "too_many_attempts", detail, headers={"Retry-After": str(seconds)})
 
 
 def _query(request: HttpRequest, operation: Operation) -> BaseModel:

@@ -28,6 +28,7 @@ MalReason = Literal[
     "malformed",
     "shape",
     "cursor_ahead",
+    "too_many_attempts",
 ]
 
 

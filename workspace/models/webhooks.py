@@ -7,17 +7,21 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 
 class WebhookEndpoint(models.Model):
     """A person's endpoint: it is told what happens to the agents that the person owns.
 
     ``kinds`` empty means every kind. ``secret`` signs; it is readable here because it must be, as
-    ``whsec_`` and base64. ``failures`` counts in a row; ``paused_until`` is the open breaker.
+    ``whsec_`` and base64; the one before it signs beside it until ``former_until``. ``failures``
+    counts in a row; ``paused_until`` is the open breaker.
     """
 
     url = models.CharField(max_length=1000)
     secret = models.CharField(max_length=120)
+    former_secret = models.CharField(max_length=120, blank=True)
+    former_until = models.DateTimeField(null=True, blank=True)
     kinds = ArrayField(models.CharField(max_length=20), default=list, blank=True)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks"
@@ -40,3 +44,9 @@ class WebhookEndpoint(models.Model):
 
     def __str__(self) -> str:
         return f"webhook {self.pk}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Those that sign now, the present one first."""
+        overlaps = self.former_until is not None and self.former_until > timezone.now()
+        return (self.secret, self.former_secret) if overlaps else (self.secret,)

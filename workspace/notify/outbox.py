@@ -57,7 +57,7 @@ class Parcel:
     payload: dict[str, Any]
     endpoint_id: int | None = None
     url: str = ""
-    secret: str = ""
+    secrets: tuple[str, ...] = ()
 
 
 def anything_to_do() -> bool:
@@ -163,7 +163,7 @@ def _parcel(row: Delivery) -> Parcel:
         payload=item.payload,
         endpoint_id=endpoint.pk if endpoint else None,
         url=endpoint.url if endpoint else "",
-        secret=endpoint.secret if endpoint else "",
+        secrets=endpoint.secrets if endpoint else (),
     )
 
 

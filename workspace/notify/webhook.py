@@ -2,7 +2,8 @@
 
 The body is {"type", "timestamp", "data": {"id", "actor", "subject", ...payload}}. Three headers go
 with it: ``webhook-id`` (the same at every attempt), ``webhook-timestamp`` (of this attempt, Unix
-seconds) and ``webhook-signature``: ``v1,`` and the base64 of HMAC-SHA256 over id.timestamp.body.
+seconds) and ``webhook-signature``: ``v1,`` and the base64 of HMAC-SHA256 over id.timestamp.body, once
+for each secret that is valid.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import secrets
 import ssl
 import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import SplitResult
 
@@ -45,16 +47,22 @@ def as_json(parcel: Parcel) -> dict[str, Any]:
     return {"type": parcel.kind, "timestamp": parcel.at, "data": {**about, **parcel.payload}}
 
 
-def signed_headers(secret: str, uid: str, body: bytes, *, at: int) -> dict[str, str]:
-    """The three headers that let a receiver know the sender and the age of a body."""
-    key = base64.b64decode(secret.removeprefix("whsec_"))
+def signed_headers(secrets: Sequence[str], uid: str, body: bytes, *, at: int) -> dict[str, str]:
+    """The three headers that let a receiver know the sender and the age of a body.
+
+    Each secret signs: while one is changed for another, a receiver may still know either.
+    """
     signed = f"{uid}.{at}.".encode() + body
-    signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     return {
         "webhook-id": uid,
         "webhook-timestamp": str(at),
-        "webhook-signature": f"v1,{signature}",
+        "webhook-signature": " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets),
     }
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
 async def send(parcel: Parcel) -> None:
@@ -94,7 +102,7 @@ async def _post_to(
         "host": parts.netloc,
         "content-type": "application/json",
         "user-agent": "needs-you-webhooks/1",
-        **signed_headers(parcel.secret, parcel.uid, body, at=int(time.time())),
+        **signed_headers(parcel.secrets, parcel.uid, body, at=int(time.time())),
     }
     url = httpx.URL(parcel.url).copy_with(host=address)
     async with (

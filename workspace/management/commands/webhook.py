@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,18 +16,27 @@ from workspace.notify.addresses import check_url
 from workspace.notify.outbox import Parcel
 from workspace.notify.undelivered import Undelivered
 
+MOST_HOURS = 24 * 30
+
 
 class Command(BaseCommand):
-    help = "Signed webhooks: webhook add URL --owner USER · list · remove ID · resume ID · test ID"
+    help = "Signed webhooks: webhook add URL --owner USER · list · rotate|remove|resume|test ID"
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(
-            dest="verb", required=True, metavar="add|list|remove|resume|test"
+            dest="verb", required=True, metavar="add|list|rotate|remove|resume|test"
         )
         add = verbs.add_parser("add", help="make one; its secret is printed on the last line")
         add.add_argument("url")
         add.add_argument("--owner", required=True, help="whose agents it is told about")
         add.add_argument("--kinds", default="", help=f"of {', '.join(OutboxKind.values)}")
+        rotate = verbs.add_parser(
+            "rotate", help="make a new secret; it is printed on the last line"
+        )
+        rotate.add_argument("id", type=int)
+        rotate.add_argument(
+            "--overlap", type=_hours, default=24, help="hours in which the old one signs too (24)"
+        )
         verbs.add_parser("list", help="each with its state, without secrets")
         for verb, words in _ON_ONE.items():
             verbs.add_parser(verb, help=words).add_argument("id", type=int)
@@ -36,7 +46,8 @@ class Command(BaseCommand):
             endpoint = _endpoint(options["id"])
             getattr(self, options["verb"])(endpoint)
         else:
-            {"add": self.add, "list": self.list}[options["verb"]](options)
+            verbs = {"add": self.add, "list": self.list, "rotate": self.rotate}
+            verbs[options["verb"]](options)
 
     def add(self, options: dict[str, Any]) -> None:
         kinds = [kind.strip() for kind in options["kinds"].split(",") if kind.strip()]
@@ -56,6 +67,19 @@ class Command(BaseCommand):
         except IntegrityError as error:
             raise CommandError("This person has a webhook to that URL already.") from error
         self.stdout.write(f"Made webhook {endpoint.pk}. Its signing secret:")
+        self.stdout.write(endpoint.secret)
+
+    def rotate(self, options: dict[str, Any]) -> None:
+        """A second rotation within the overlap forgets the oldest of the three at once."""
+        endpoint, hours = _endpoint(options["id"]), options["overlap"]
+        endpoint.former_secret, endpoint.secret = endpoint.secret, webhook.new_secret()
+        endpoint.former_until = timezone.now() + timedelta(hours=hours)
+        endpoint.save(update_fields=["secret", "former_secret", "former_until"])
+        self.stdout.write(
+            f"Webhook {endpoint.pk} signs with both secrets for {hours:g} hours. The new one:"
+            if hours
+            else f"Webhook {endpoint.pk} signs with the new secret alone:"
+        )
         self.stdout.write(endpoint.secret)
 
     def list(self, options: dict[str, Any]) -> None:
@@ -87,7 +111,7 @@ class Command(BaseCommand):
             payload={},
             endpoint_id=endpoint.pk,
             url=endpoint.url,
-            secret=endpoint.secret,
+            secrets=endpoint.secrets,
         )
         try:
             asyncio.run(webhook.send(parcel))
@@ -101,6 +125,13 @@ _ON_ONE = {
     "resume": "switch one on again that failed too often",
     "test": "send one a signed webhook.test now",
 }
+
+
+def _hours(text: str) -> float:
+    hours = float(text)
+    if not 0 <= hours <= MOST_HOURS:
+        raise ValueError
+    return hours
 
 
 def _endpoint(endpoint_id: int) -> WebhookEndpoint:
