@@ -74,7 +74,7 @@ def test_a_click_resumes_the_agent_and_its_work_appears(
     watching.goto(f"/sessions/{session.pk}/")
     question.get_by_role("button", name="EU").click()
 
-    expect(watching.get_by_text("The ledger is decided: EU.")).to_be_visible(timeout=PATIENCE)
+    expect(watching.get_by_text("The ledger is decided: EU.").first).to_be_visible(timeout=PATIENCE)
     expect(watching.get_by_text("October is closed.").first).to_be_visible(timeout=PATIENCE)
     expect(page).to_have_title("Needs you")
     assert Verdict.objects.get().option_label == "EU"
@@ -120,7 +120,7 @@ def test_a_killed_worker_loses_no_answer(page: Page, demo: User, worker: Managed
 
     page.goto(f"/sessions/{session.pk}/")
     worker.start()
-    expect(page.get_by_text("The ledger is decided: US.")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("The ledger is decided: US.").first).to_be_visible(timeout=PATIENCE)
 
 
 def test_without_scripts_the_loop_closes_too(
@@ -139,7 +139,7 @@ def test_without_scripts_the_loop_closes_too(
     reader.get_by_role("button", name="EU").click()
     expect(reader.locator("body")).to_contain_text("EU")
     page.goto(f"/sessions/{session.pk}/")
-    expect(page.get_by_text("The ledger is decided: EU.")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("The ledger is decided: EU.").first).to_be_visible(timeout=PATIENCE)
     plain.close()
 
 
