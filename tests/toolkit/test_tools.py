@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from workspace.toolkit import BadInput, BadTool, Tool, ToolContext, tool
 
-CONTEXT = ToolContext(agent="billing", session_id=1, call_id="c1", approved=True)
+CONTEXT = ToolContext(agent="billing", session_id=1, call_id="c1", key="k1", approved_by="olga")
 
 
 class Address(BaseModel):

@@ -42,13 +42,20 @@ class ToolFailed(Exception):
 class ToolContext:
     """What a tool may know of its call, by a parameter that is annotated with this class.
 
-    ``call_id`` is the same however often a call is tried, so it serves as an idempotency key.
+    ``call_id`` is the model's name for the call, and only as unique as the model makes it. ``key`` is
+    ours: unique, and the same however often an approved call is tried, so it serves as an
+    idempotency key. ``approved_by`` is the person who approved it; empty where nobody was asked.
     """
 
     agent: str
     session_id: int
     call_id: str
-    approved: bool
+    key: str
+    approved_by: str = ""
+
+    @property
+    def approved(self) -> bool:
+        return bool(self.approved_by)
 
 
 @dataclass(frozen=True)

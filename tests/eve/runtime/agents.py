@@ -15,6 +15,8 @@ from workspace.demo.eve_agents import scripted
 from workspace.toolkit import Agent, Proposal, ToolContext, ToolFailed, always, never, once, tool
 
 EFFECTS: list[tuple[str, Any]] = []
+#: Who approved each shipment; empty where nobody was asked.
+APPROVERS: list[str] = []
 
 
 def _did(name: str, *facts: Any) -> None:
@@ -42,8 +44,9 @@ def slow_refund(charge_id: str) -> str:
 
 
 @tool(needs_approval=once())
-def ship(n: int) -> str:
+def ship(n: int, context: ToolContext) -> str:
     _did("ship", n)
+    APPROVERS.append(context.approved_by)
     return f"shipped {n}"
 
 

@@ -10,6 +10,7 @@ from pydantic_ai.messages import TextPart
 
 from agents.registering import open_session
 from asks.policies import add_version
+from tests.eve.runtime.agents import APPROVERS
 from tests.eve.runtime.world import (
     Brain,
     approve,
@@ -33,6 +34,7 @@ def test_once_is_remembered_after_an_approval_and_per_session(
     approve(open_asks(session)[0], owner)
     say(session, owner)
     assert effects == [("ship", 1), ("ship", 2)]
+    assert APPROVERS[-2:] == [owner.username, ""]
     other = open_session(session.agent)
     say(other, owner)
     assert effects == [("ship", 1), ("ship", 2)]

@@ -105,7 +105,8 @@ class Calls:
         self._telling.requested(call_id, tool.name, params)
         self._telling.runs(call_id, tool.name, params)
         try:
-            output = await self._run(tool, call_id, params, approved=False)
+            key = f"{self._turn.run_id}.{self._turn.epoch}.{call_id}"
+            output = await self._run(tool, params, self._context(call_id, key))
         except Exception as error:
             words = _failure(error)
             self._telling.result(call_id, tool.name, words, failed=True)
@@ -128,7 +129,8 @@ class Calls:
             return self._ended(found.parked, texts.NOT_GRANTED, failed=True)
         self._telling.runs(call_id, tool.name, params)
         try:
-            output = await self._run(tool, call_id, params, approved=True)
+            context = self._context(call_id, found.parked.request_key, found.by)
+            output = await self._run(tool, params, context)
         except ToolFailed as error:
             await self._read(_end, begun, str(error), True)
             return self._ended(found.parked, str(error), failed=True)
@@ -150,11 +152,11 @@ class Calls:
             raise TellModel(str(output))
         return output
 
-    async def _run(
-        self, tool: Tool, call_id: str, params: dict[str, Any], *, approved: bool
-    ) -> Any:
+    def _context(self, call_id: str, key: str, approved_by: str = "") -> ToolContext:
         turn = self._turn
-        context = ToolContext(turn.agent.slug, turn.session_id, call_id, approved)
+        return ToolContext(turn.agent.slug, turn.session_id, call_id, key, approved_by)
+
+    async def _run(self, tool: Tool, params: dict[str, Any], context: ToolContext) -> Any:
         arguments = tool.arguments(params, context)
         async with asyncio.timeout(tool.seconds):
             if inspect.iscoroutinefunction(tool.function):

@@ -33,9 +33,9 @@ class State(Enum):
 class Resolved:
     """A parked call and what became of it.
 
-    ``params`` are what was approved, ``words`` what the model is told, ``note`` what the person said
-    with an approval, ``output`` what a call that ended before gave back, ``answer`` the result of a
-    question.
+    ``params`` are what was approved, ``by`` whom, ``note`` what they said with it, ``words`` what the
+    model is told of a refusal, ``output`` what a call that ended before gave back, ``answer`` the
+    result of a question.
     """
 
     parked: Parked
@@ -43,6 +43,7 @@ class Resolved:
     params: Any = None
     words: str = ""
     note: str = ""
+    by: str = ""
     output: Any = None
     failed: bool = False
     answer: dict[str, str] = field(default_factory=dict)
@@ -76,12 +77,14 @@ def _decided(parked: Parked, ask: Ask) -> Resolved:
         return Resolved(parked, State.REFUSED, words=texts.denied(ask.verdict.text))
     if grant is None:
         return Resolved(parked, State.REFUSED, words=texts.NOT_GRANTED)
-    return _granted(parked, grant, ask.verdict.text)
+    return _granted(parked, grant, ask.verdict)
 
 
 def _newest(session_id: int, request_key: str) -> Ask | None:
     """The ask that stands for a request now, with all that came of it. It may have been asked again."""
-    asked = Ask.objects.select_related("repeated_by", "verdict__option", *EFFECT)
+    asked = Ask.objects.select_related(
+        "repeated_by", "verdict__option", "verdict__decided_by", *EFFECT
+    )
     ask = asked.filter(session=session_id, request_key=request_key).first()
     while (later := raising.again_of(ask)) is not None:
         ask = asked.get(pk=later.pk)
@@ -110,11 +113,12 @@ def _answer(verdict: Verdict) -> dict[str, str]:
     return answer
 
 
-def _granted(parked: Parked, grant: Grant, note: str) -> Resolved:
+def _granted(parked: Parked, grant: Grant, verdict: Verdict) -> Resolved:
     taken: Redemption | None = getattr(grant, "redemption", None)
     if taken is None:
         params = binding.restored(grant.params)
-        return Resolved(parked, State.APPROVED, params=params, note=note)
+        by = verdict.decided_by.get_username()
+        return Resolved(parked, State.APPROVED, params=params, note=verdict.text, by=by)
     if _effect_of(taken) is None:
         interrupted.ask_about_interrupted()
         taken = Redemption.objects.select_related("effect__asked").get(pk=taken.pk)
