@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.figures import Figure
 from bench.world import server
 
-MODULES = ("answering", "resume", "live", "pages", "parked", "leaf", "responses", "policies")
+MODULES = ("answering", "resume", "live", "pages", "parked", "leaf", "responses", "eve", "policies")
 HEADINGS = ["figure", "ours", "yardstick", "ratio", "target", ""]
 
 

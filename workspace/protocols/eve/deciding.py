@@ -53,10 +53,15 @@ def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Prob
 
     Returns the problem instead of raising it, so that the caller's transaction keeps the refusal.
     """
-    asked = [(response, _asked(session, response.requestId)) for response in responses]
-    for response, ask in asked:
-        if (problem := _would_refuse(session, key, ask, response)) is not None:
-            return problem
+    asked: list[tuple[Response, Ask]] = []
+    for response in responses:
+        if (ask := _asked(session, response.requestId)) is None:
+            return _unknown(key, response)
+        asked.append((response, ask))
+    if len(asked) > 1:
+        for response, ask in asked:
+            if (problem := _would_refuse(session, key, ask, response)) is not None:
+                return problem
     for response, ask in asked:
         result = _answer(key, ask, response)
         if isinstance(result, Refused):
@@ -72,12 +77,8 @@ def _asked(session: Session, request_id: str) -> Ask | None:
     return ask
 
 
-def _would_refuse(
-    session: Session, key: ApiKey, ask: Ask | None, response: Response
-) -> Problem | None:
+def _would_refuse(session: Session, key: ApiKey, ask: Ask, response: Response) -> Problem | None:
     """Refuse, on record, what is refused before anything of the post is decided."""
-    if ask is None:
-        return _unknown(key, response)
     judged = refusals.first_refusal(Case(session, ask, _as_answer(key, ask, response)))
     if judged is None:
         return None
@@ -85,12 +86,11 @@ def _would_refuse(
     return _problem(result) if isinstance(result, Refused) else None
 
 
-def _answer(key: ApiKey, ask: Ask | None, response: Response) -> answering.Result:
-    assert ask is not None and key.person is not None  # noqa: S101, PT018 -- both were looked at
+def _answer(key: ApiKey, ask: Ask, response: Response) -> answering.Result:
     given = _as_answer(key, ask, response)
     return answering.answer(
         ask_id=ask.pk,
-        by=key.person,
+        by=given.by,
         option=given.option,
         text=given.text,
         echo=given.echo,

@@ -1,8 +1,8 @@
 """Follows sessions for readers: one read and one fold of a session for all who follow it here.
 
-A reader catches up by itself, from the beginning of the log, and then shares what is new. It holds
-no thread and no connection to the database while nothing happens, and a session that nobody reads
-holds nothing at all.
+The newest lines are kept as long as somebody follows; whoever wants older ones reads the log. A
+reader holds no thread and no connection to the database while nothing happens, and a session that
+nobody reads holds nothing at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workspace.protocols.eve.fold import Fold
 from workspace.protocols.eve.happened import About, Json
 
 #: Lines that are kept for those who follow; who is further behind reads the log again.
-KEPT = 2000
+KEPT = 500
 #: Seconds after which a session is looked at without a hint.
 LOOK_EVERY = 5.0
 
@@ -36,6 +36,7 @@ class Cursor:
     fold: Fold
     seq: int = 0
     count: int = 0
+    has_caught_up: bool = False
 
 
 def line_of(event: Json) -> bytes:
@@ -44,8 +45,10 @@ def line_of(event: Json) -> bytes:
 
 
 def read_on(session_id: int, cursor: Cursor) -> list[bytes]:
-    """The next lines of a session; none at its end. The cursor moves. Synchronous."""
-    happened, cursor.seq = reading.after(session_id, cursor.seq)
+    """The next lines of a session. The cursor moves, and knows whether it has caught up."""
+    before = cursor.seq
+    happened, cursor.seq = reading.after(session_id, before)
+    cursor.has_caught_up = len(happened) < reading.PAGE
     lines = [line_of(event) for each in happened for event in cursor.fold.take(each)]
     cursor.count += len(lines)
     return lines
@@ -54,44 +57,46 @@ def read_on(session_id: int, cursor: Cursor) -> list[bytes]:
 async def count_of(session_id: int, about: About) -> int:
     """How many lines a session has now."""
     cursor = Cursor(Fold(about))
-    while await more(session_id, cursor) is not None:
-        pass
+    while not cursor.has_caught_up:
+        await in_database(read_on, session_id, cursor)
     return cursor.count
 
 
-async def more(session_id: int, cursor: Cursor) -> list[bytes] | None:
-    """The next lines of a reader's own; None once it has caught up."""
-    before = cursor.seq
-    lines = await in_database(read_on, session_id, cursor)
-    return None if cursor.seq == before else lines
+async def pages(session_id: int, about: About) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """All lines of a session up to now, page by page, with the number of each page's first."""
+    cursor = Cursor(Fold(about))
+    while not cursor.has_caught_up:
+        first = cursor.count
+        yield first, await in_database(read_on, session_id, cursor)
 
 
 class Shared:
-    """A session that is followed here: its newest lines, and who waits for more of them."""
+    """A session that is followed here: its newest lines, and who waits for more of them.
 
-    def __init__(self, session_id: int, cursor: Cursor) -> None:
+    ``count`` and ``is_over`` move with the lines, on the event loop; the cursor is moved by threads,
+    ahead of them.
+    """
+
+    def __init__(self, session_id: int, about: About) -> None:
         self.session_id = session_id
-        self.cursor = cursor
+        self.count, self.is_over = 0, False
         self.lines: deque[bytes] = deque(maxlen=KEPT)
+        self._cursor = Cursor(Fold(about))
         self.readers = 0
-        self.broken = False
+        self.is_broken = False
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @property
     def first(self) -> int:
         """The number of the oldest line that is kept."""
-        return self.cursor.count - len(self.lines)
-
-    @property
-    def is_over(self) -> bool:
-        return self.cursor.fold.is_over or self.broken
+        return self.count - len(self.lines)
 
     def since(self, count: int) -> bytes | None:
         """The lines from that number on; None when they are not kept any more."""
         if count < self.first:
             return None
-        behind = self.cursor.count - count
+        behind = self.count - count
         if behind <= 0:
             return b""
         if behind == 1:
@@ -115,38 +120,38 @@ class Shared:
         hub().overhear(watcher, f"s:{self.session_id}")
         try:
             while not self.is_over:
-                while (lines := await more(self.session_id, self.cursor)) is not None:
-                    self._tell(lines)
-                await watcher.woken(LOOK_EVERY)
+                self.tell(await in_database(read_on, self.session_id, self._cursor))
+                if self._cursor.has_caught_up:
+                    await watcher.woken(LOOK_EVERY)
         except Exception:
-            self.broken = True
+            self.is_over = self.is_broken = True
             raise
         finally:
             hub().leave(watcher)
-            self._tell([], always=True)
+            self._wake()
 
-    def _tell(self, lines: list[bytes], *, always: bool = False) -> None:
+    def tell(self, lines: list[bytes]) -> None:
+        """Have the lines that the cursor has just made read by whoever waits."""
         self.lines.extend(lines)
-        if lines or always:
-            news, self._news = self._news, asyncio.Event()
-            news.set()
+        self.count, self.is_over = self._cursor.count, self._cursor.fold.is_over
+        if lines:
+            self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
 
 _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, Shared]] = WeakKeyDictionary()
 
 
-def known(session_id: int) -> Shared | None:
-    """What is shared of a session here, if anybody follows it."""
-    return _shared.setdefault(asyncio.get_running_loop(), {}).get(session_id)
-
-
 @asynccontextmanager
-async def shared(session_id: int, cursor: Cursor) -> AsyncIterator[Shared]:
-    """What is shared of a session; it goes on from ``cursor`` if nobody followed it yet."""
+async def shared(session_id: int, about: About) -> AsyncIterator[Shared]:
+    """What is shared of a session, by all who follow it here; the first of them begins it."""
     here = _shared.setdefault(asyncio.get_running_loop(), {})
     found = here.get(session_id)
-    if found is None or found.broken:
-        found = here[session_id] = Shared(session_id, cursor)
+    if found is None or found.is_broken:
+        found = here[session_id] = Shared(session_id, about)
         found.begin()
     found.readers += 1
     try:

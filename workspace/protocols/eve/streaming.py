@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from agents.database import in_database
 from workspace.models import ApiKey
 from workspace.protocols.eve import door, following
-from workspace.protocols.eve.fold import Fold
-from workspace.protocols.eve.following import Cursor, Shared
+from workspace.protocols.eve.following import Shared
 from workspace.protocols.eve.happened import About
 
 #: Seconds of silence before a heartbeat; seconds that a controlled stream lasts before its reader
@@ -39,53 +38,43 @@ async def lines(wanted: Wanted) -> AsyncGenerator[bytes, None]:
     """A beat at once, then the lines from ``start`` on, as they come."""
     yield BEAT
     if wanted.until is not None:
-        async for chunk in _up_to(wanted, wanted.until):
+        async for chunk in _written(wanted, wanted.start, wanted.until):
             yield chunk
         return
     at, clock = wanted.start, _Clock(wanted)
-    while True:
-        cursor = Cursor(Fold(wanted.about))
-        while (found := await following.more(wanted.session_id, cursor)) is not None:
-            if chunk := _from(found, cursor.count, at):
-                at = cursor.count
-                yield chunk
-        async with following.shared(wanted.session_id, cursor) as shared:
+    async with following.shared(wanted.session_id, wanted.about) as shared:
+        while True:
             async for chunk in _live(shared, at, clock):
                 at += chunk.count(b"\n") if chunk not in (BEAT, LEASE_ENDED) else 0
                 yield chunk
-            if clock.is_over or shared.is_over:
+            if clock.is_over or (shared.is_over and at >= shared.count):
                 return
+            async for chunk in _written(wanted, at, shared.count):
+                at += chunk.count(b"\n")
+                yield chunk
 
 
-async def _up_to(wanted: Wanted, until: int) -> AsyncGenerator[bytes, None]:
-    cursor = Cursor(Fold(wanted.about))
-    while cursor.count < until:
-        found = await following.more(wanted.session_id, cursor)
-        if found is None:
-            return
-        first = cursor.count - len(found)
-        if chunk := b"".join(found[max(wanted.start - first, 0) : max(until - first, 0)]):
+async def _written(wanted: Wanted, start: int, until: int) -> AsyncGenerator[bytes, None]:
+    """Lines that are in the log, of one reader's own reading."""
+    async for first, page in following.pages(wanted.session_id, wanted.about):
+        if chunk := b"".join(page[max(start - first, 0) : max(until - first, 0)]):
             yield chunk
-
-
-def _from(found: list[bytes], count: int, start: int) -> bytes:
-    """Those of the lines that end at ``count`` from ``start`` on."""
-    first = count - len(found)
-    return b"".join(found[max(start - first, 0) :])
+        if first + len(page) >= until:
+            return
 
 
 async def _live(shared: Shared, at: int, clock: _Clock) -> AsyncGenerator[bytes, None]:
     """New lines as they come; ends when the reader's time is up, or it is too far behind."""
     while True:
-        news = shared.news()
+        news, is_over = shared.news(), shared.is_over
         chunk = shared.since(at)
         if chunk is None:
             return
         if chunk:
-            at = max(at, shared.cursor.count)
+            at = max(at, shared.count)
             clock.spoke()
             yield chunk
-        if shared.is_over or await clock.ran_out():
+        if is_over or await clock.ran_out():
             if clock.is_over and clock.lease_ended:
                 yield LEASE_ENDED
             return

@@ -1,0 +1,250 @@
+"""Eve's door with a model that takes no time: parks and answers, many readers, and memory.
+
+Parks and answers per second by several callers at once stand beside a view of the same server that
+needs a key and finds something small; what reaches 200 readers of a session, beside 200 bare streams
+of an application that only passes on what is posted to it. Each sample of ours is followed by one
+of its yardstick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.figures import Figure
+from bench.readers import Readers, following
+
+CALLERS = 8
+EACH_ROUND = 40
+READERS = 200
+PARKED = 300
+PATIENCE = 60.0
+SETTLING = 5.0
+REFUND = 'call refund {"chargeId":"ch_1","amount":12.5}'
+MARK = b'"session.waiting"'
+
+
+@dataclass(frozen=True)
+class Parked:
+    """A session that waits, where its stream ends, and what it asks."""
+
+    session_id: str
+    index: int
+    request_id: str
+
+
+@dataclass
+class House:
+    """A web process and a worker, and callers with connections that they keep."""
+
+    url: str
+    pids: tuple[int, int]
+    token: str
+    http: httpx.Client
+
+    def park(self) -> Parked:
+        made = self.http.post("/session", json={"message": REFUND}).raise_for_status().json()
+        told = self._until_rest(made["sessionId"], 0)
+        asked = next(event for event in told if event["type"] == "input.requested")
+        return Parked(made["sessionId"], len(told), asked["data"]["requests"][0]["requestId"])
+
+    def answer(self, parked: Parked) -> None:
+        body = {"inputResponses": [{"requestId": parked.request_id, "optionId": "approve"}]}
+        self.http.post(f"/session/{parked.session_id}", json=body).raise_for_status()
+        told = self._until_rest(parked.session_id, parked.index)
+        if not any(event["type"] == "action.result" for event in told):
+            raise RuntimeError(f"the approved call did not run: {told}")
+
+    def trivial(self) -> None:
+        self.http.get("/info").raise_for_status()
+
+    def _until_rest(self, session_id: str, start: int) -> list[dict[str, Any]]:
+        """The events from an index on until the session waits again."""
+        heard, path = b"", f"/session/{session_id}/stream?startIndex={start}"
+        with self.http.stream("GET", path) as sent:
+            for chunk in sent.iter_raw():
+                heard += chunk
+                if MARK in heard and heard.endswith(b"\n"):
+                    break
+        return [json.loads(line) for line in heard.split(b"\n") if line]
+
+
+def measure(runs: int) -> list[Figure]:
+    with tempfile.TemporaryDirectory() as folder, _house(Path(folder)) as house:
+        rounds = [_round(house) for _ in range(runs + 1)][1:]
+        fans = asyncio.run(_fans(house, Path(folder), max(runs * 3, 15)))
+        memory = _memory(house)
+    trivial = [each[2] for each in rounds]
+    note = f"{CALLERS} callers at once; yardstick: as many gets of a small thing with a key"
+    return [
+        Figure("eve: a park", [each[0] for each in rounds], trivial, target=10, note=note),
+        Figure("eve: an answer", [each[1] for each in rounds], trivial, target=10, note=note),
+        Figure(
+            f"eve: an event at {READERS} readers",
+            [fan[0] for fan in fans],
+            [fan[1] for fan in fans],
+            target=3,
+            note="yardstick: as many bare streams of what is posted",
+        ),
+        Figure(
+            f"eve: {PARKED} parked: memory after ÷ before",
+            [memory[1]],
+            [memory[0]],
+            unit="MB",
+            target=1.02,
+            note="web process and worker together, after as many were parked before",
+        ),
+    ]
+
+
+def _round(house: House) -> tuple[float, float, float]:
+    """Milliseconds of a park, of an answer and of the yardstick, at the rate of all callers."""
+    parked: list[Parked] = []
+    took = _at_once(EACH_ROUND, lambda _: parked.append(house.park()))
+    answered = _at_once(EACH_ROUND, lambda place: house.answer(parked[place]))
+    return took, answered, _at_once(EACH_ROUND * 2, lambda _: house.trivial())
+
+
+def _at_once(times: int, work: Callable[[int], None]) -> float:
+    """Milliseconds for each of so many, several at once."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(CALLERS) as pool:
+        list(pool.map(work, range(times)))
+    return (time.perf_counter() - began) * 1000 / times
+
+
+async def _fans(house: House, folder: Path, samples: int) -> list[tuple[float, float]]:
+    parked = await asyncio.to_thread(house.park)
+    path = f"{house.url}/eve/v1/session/{parked.session_id}/stream?startIndex={parked.index}"
+    headers = {"Authorization": f"Bearer {house.token}"}
+    with _bare(folder) as bare:
+        async with (
+            following(path, MARK, READERS, headers) as ours,
+            following(f"{bare}/stream?all", MARK, READERS) as theirs,
+        ):
+            await ours.settle(SETTLING)
+            pairs = [await _pair(ours, theirs, parked.session_id, bare) for _ in range(samples + 3)]
+    return pairs[3:]
+
+
+async def _pair(ours: Readers, theirs: Readers, session_id: str, bare: str) -> tuple[float, float]:
+    await ours.settle(0.1)
+    mine = await ours.arrival(lambda: _say_here(session_id))
+    line = b'{"type":"session.waiting","data":{"filler":"' + b"x" * 150 + b'"}}\n'
+
+    def post() -> float:
+        began = time.time()
+        httpx.post(f"{bare}/say", content=line)
+        return began
+
+    await ours.settle(0.1)
+    return mine, await theirs.arrival(post)
+
+
+def _say_here(session_id: str) -> float:
+    """Write one event of the session, as its door does; the moment of its commit."""
+    from django.db import connection, transaction
+
+    from agents.locking import lock_session
+    from workspace.models import EveSession
+    from workspace.protocols.eve import notes
+
+    committed: list[float] = []
+    opened = EveSession.objects.get(public_id=session_id)
+    with transaction.atomic():
+        transaction.on_commit(lambda: committed.append(time.time()))
+        notes.at_rest(lock_session(opened.session_id))
+    connection.close()
+    return committed[0]
+
+
+def _memory(house: House) -> tuple[float, float]:
+    """Megabytes before and after so many sessions were parked, once caches are warm."""
+    _at_once(PARKED, lambda _: _parked(house))
+    time.sleep(SETTLING)
+    before = _rss(house)
+    _at_once(PARKED, lambda _: _parked(house))
+    time.sleep(SETTLING)
+    return before, _rss(house)
+
+
+def _parked(house: House) -> None:
+    house.park()
+
+
+def _rss(house: House) -> float:
+    return sum(
+        float(subprocess.check_output(["ps", "-o", "rss=", "-p", str(pid)])) / 1000
+        for pid in house.pids
+    )
+
+
+@contextmanager
+def _house(folder: Path) -> Iterator[House]:
+    from tests.dispatch.world import Worker
+    from tests.live_server import LiveServer
+
+    token = _agent()
+    web = LiveServer(folder / "web.log")
+    worker = Worker(log=folder / "worker.log", env={})
+    try:
+        web.start()
+        worker.start()
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=f"{web.url}/eve/v1", headers=headers, timeout=PATIENCE) as http:
+            yield House(web.url, (web.running.pid, worker.running.pid), token, http)
+    finally:
+        worker.end()
+        web.stop()
+
+
+def _agent() -> str:
+    from django.contrib.auth.models import User
+
+    from agents.lifecycle import AgentState
+    from agents.registering import register_agent
+    from workspace import keys
+
+    owner = User.objects.create_user("bench")
+    agent = register_agent(
+        slug="bench",
+        owners=[owner],
+        runtime_key="eve",
+        settings={"agent": "workspace.demo.eve_agents:conformance"},
+        lifecycle=AgentState.ACTIVE,
+    )
+    scopes = ["run:create", "run:read", "ask:answer"]
+    return keys.create_key(name="bench", scopes=scopes, agent=agent, person=owner)[1]
+
+
+@contextmanager
+def _bare(folder: Path) -> Iterator[str]:
+    from tests.live_server import PROJECT, free_port
+    from workspace.running import answers
+
+    port = free_port()
+    command = [sys.executable, "-m", "daphne", "-p", str(port), "bench.bare_streams:application"]
+    with (folder / "bare.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        while not answers(url, "/"):
+            if process.poll() is not None:
+                raise RuntimeError((folder / "bare.log").read_text())
+            time.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
