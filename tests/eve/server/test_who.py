@@ -94,6 +94,20 @@ def test_an_agents_words_neither_answer_nor_pass_over(agent: Agent, said: str) -
     assert Refusal.objects.filter(ask=talk.asks()[0], reason=Reason.NOT_ALLOWED).count() == 1
 
 
+def test_an_agents_key_that_tries_again_and_again_has_to_wait(agent: Agent) -> None:
+    talk = Caller(agents_key(agent)).open(REFUND)
+    said = []
+    for _ in range(25):
+        with pytest.raises(Problem) as problem:
+            talk.say("approve")
+        said.append(refused(problem.value))
+
+    assert said[0] == (403, "agents_never_answer")
+    assert said[-1] == (429, "too_many_attempts")
+    assert int(problem.value.headers["Retry-After"]) > 0
+    assert talk.asks()[0].status == AskStatus.OPEN
+
+
 @pytest.mark.parametrize("what", [door.cancel, door.clear, door.reset])
 def test_an_agents_key_does_not_take_a_question_away(agent: Agent, what: object) -> None:
     talk = Caller(agents_key(agent)).open(REFUND)

@@ -6,6 +6,7 @@ else is the one rule for all doors. Only a person's key answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from agents.models import Session
@@ -44,8 +45,15 @@ def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
         return
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
     for ask_id in asks[:20] or [0]:
-        attempts.record(key, ask_id, why)
+        if wait := attempts.record(key, ask_id, why):
+            raise _too_often(wait)
     raise Problem(403, why, "agents_never_answer" if key.is_an_agents else "forbidden")
+
+
+def _too_often(wait: float) -> Problem:
+    seconds = max(1, math.ceil(wait))
+    words = f"This key tried this too often. It may not, now or in {seconds} seconds."
+    return Problem(429, words, "too_many_attempts", {"Retry-After": str(seconds)})
 
 
 def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Problem | None:
