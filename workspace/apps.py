@@ -14,6 +14,7 @@ class WorkspaceConfig(AppConfig):
         from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.notify import telling
         from workspace.protocols.eve import ignoring
+        from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
         from workspace.protocols.eve.runtime import EveRuntime
         from workspace.protocols.leaf import publishing
         from workspace.protocols.leaf.remote import RemoteLeafRuntime
@@ -30,6 +31,7 @@ class WorkspaceConfig(AppConfig):
         announcing.heard_by(projecting.hear)
         runtime.register(MarkersRuntime())
         runtime.register(EveRuntime())
+        runtime.register(RemoteEveRuntime())
         runtime.register(LeafRuntime())
         runtime.register(RemoteLeafRuntime())
         runtime.register(HybridRuntime())

@@ -24,6 +24,7 @@ from agents.database import LOST, answers, once_in_database, pool_in_use, until_
 from agents.dispatch import Carrier, worker_name
 from asks import anchoring, deadlines, expiry, interrupted, signed_channel
 from workspace.notify.courier import Courier
+from workspace.protocols.eve.remote import watching
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ DUTIES = (
     Duty(5.0, sweeping.sweep),
     Duty(5.0, signed_channel.scan_for_worker),
     Duty(10.0, anchoring.anchor_if_due),
+    Duty(5.0, watching.watch),
     Duty(3600.0, sweeping.prune),
 )
 
