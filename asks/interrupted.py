@@ -30,6 +30,13 @@ def ask_about_interrupted() -> int:
     return sum(_ask_about(*row) for row in found[:BATCH])
 
 
+def ask_about_session(session_id: int) -> int:
+    """The same for one session, whose lock is waited for: its turn goes on from the answers."""
+    found = _without_end().filter(grant__session=session_id).order_by("pk")
+    taken = found.values_list("pk", flat=True)
+    return sum(_ask_about(session_id, redemption, wait=True) for redemption in taken)
+
+
 def _without_end() -> QuerySet[Redemption]:
     """Begun by a claim that does not hold any more, and no end written down."""
     under_way = Q(run__status=RunStatus.RUNNING, run__epoch=F("epoch"))
@@ -39,8 +46,8 @@ def _without_end() -> QuerySet[Redemption]:
 
 
 @transaction.atomic
-def _ask_about(session_id: int, redemption_id: int) -> bool:
-    session = lock_one(Session.objects.filter(pk=session_id), if_free=True)
+def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bool:
+    session = lock_one(Session.objects.filter(pk=session_id), if_free=not wait)
     if session is None:
         return False
     taken = _without_end().filter(pk=redemption_id).select_related("grant").first()

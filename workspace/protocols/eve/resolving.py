@@ -55,6 +55,7 @@ class Resolved:
 
 def resolve(session_id: int, parked: Sequence[Parked]) -> list[Resolved]:
     """Where each parked call of a session stands. A call that was begun and not ended is asked about."""
+    interrupted.ask_about_session(session_id)
     return [_resolve(session_id, one) for one in parked]
 
 
@@ -119,20 +120,13 @@ def _granted(parked: Parked, grant: Grant, verdict: Verdict) -> Resolved:
         params = binding.restored(grant.params)
         by = verdict.decided_by.get_username()
         return Resolved(parked, State.APPROVED, params=params, note=verdict.text, by=by)
-    if _effect_of(taken) is None:
-        interrupted.ask_about_interrupted()
-        taken = Redemption.objects.select_related("effect__asked").get(pk=taken.pk)
-    effect = _effect_of(taken)
+    effect: Effect | None = getattr(taken, "effect", None)
     if effect is None or effect.end == EffectEnd.UNKNOWN:
         return _unknown(parked, effect.asked if effect else None)
     kept: EveResult | None = getattr(taken, "eve_result", None)
     if kept is None:
         return Resolved(parked, State.ENDED, output=f"{texts.DONE_BEFORE} {effect.detail}".strip())
     return Resolved(parked, State.ENDED, output=kept.output, failed=kept.failed)
-
-
-def _effect_of(taken: Redemption) -> Effect | None:
-    return getattr(taken, "effect", None)
 
 
 def _unknown(parked: Parked, asked: Ask | None) -> Resolved:
