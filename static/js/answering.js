@@ -72,12 +72,18 @@
     event.detail.isError = false;
   });
 
+  /* What is asked instead may have come over the socket already, further down. */
+  function leaveOne(card) {
+    for (const same of document.querySelectorAll(`#${CSS.escape(card.id)}`)) if (same !== card) same.remove();
+  }
+
   /* The pressed button is gone with the card it was in: keyboard and screen reader go on at the new one. */
   let inside = false;
   on("htmx:beforeSwap", (event) => { inside = event.detail.target.contains(document.activeElement); });
   on("htmx:afterSwap", (event) => {
     const id = event.detail.target.id;
-    const place = document.getElementById(id) || document.querySelector(`[data-replaces="${CSS.escape(id)}"]`);
+    const place = document.querySelector(`[data-replaces="${CSS.escape(id)}"]`) || document.getElementById(id);
+    if (place) leaveOne(place);
     if (!inside || !place || !place.isConnected) return;
     const next = place.querySelector("[data-focus]") || place.querySelector("[aria-invalid='true']") || place;
     if (next.matches("[tabindex], a, button, input, textarea")) next.focus();

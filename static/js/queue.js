@@ -6,7 +6,7 @@
   "use strict";
   const PAUSE = 500; // ms in which a card that moved takes no click
   const STAY = 6000; // ms that a settled card stays at least
-  const cards = () => Array.from(document.querySelectorAll(".cards > .card"));
+  const cards = () => Array.from(document.querySelectorAll(".cards > .card:not([hidden])"));
   const current = () => document.querySelector(".card[aria-current]");
   const listOf = (node) => node && node.closest && node.closest(".cards");
 

@@ -135,7 +135,7 @@ def test_what_they_decide_is_in_the_ledger_with_the_escalation(ask: Ask, member:
 def test_the_card_says_so_before_and_after(ask: Ask, owner: User, member: User) -> None:
     before, after = (Client() for _ in range(2))
     before.force_login(owner)
-    assert "on the group board may answer this too" in read(before.get("/").content).words
+    assert "the group board may answer too" in read(before.get("/").content).words
     waits_too_long(ask)
     after.force_login(member)
     for client in (before, after):

@@ -54,6 +54,9 @@ def addresses(owner: User) -> list[str]:
         f"/sessions/{world.home(agent).pk}/",
         f"/sessions/{world.home(blocked).pk}/",
         "/decisions/",
+        "/backlog/",
+        "/delegations/",
+        "/hours",
         "/decisions/?show=refused",
         "/nothing/here",
     ]

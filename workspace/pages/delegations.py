@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from agents.models import Agent
 from asks import access, delegating
+from workspace.pages.hours import ZONE
 from workspace.pages.requests import OwnerRequest, show
 
 
@@ -32,12 +33,12 @@ class DelegationForm(forms.Form):
     ends_on = forms.DateField(
         label="Until the end of", widget=forms.DateInput(attrs={"type": "date"})
     )
-    zone = forms.CharField(label="Time zone", max_length=64, initial="UTC")
+    zone = forms.CharField(label="Time zone", max_length=64)
     reason = forms.CharField(label="Reason", max_length=1000)
 
-    def __init__(self, person: User, data: Any = None) -> None:  # noqa: ANN401 -- a form's data
-        super().__init__(data)
-        cast("Any", self.fields["agent"]).queryset = access.agents_of(person)
+    def __init__(self, request: OwnerRequest, data: Any = None) -> None:  # noqa: ANN401 -- a form's data
+        super().__init__(data, initial={"zone": request.session.get(ZONE, "UTC")})
+        cast("Any", self.fields["agent"]).queryset = access.agents_of(request.user)
 
     def clean_to(self) -> User:
         person = User.objects.filter(username=self.cleaned_data["to"], is_active=True).first()
@@ -63,7 +64,7 @@ class DelegationForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def delegations(request: OwnerRequest) -> HttpResponse:
     """GET /delegations/: both directions. POST: delegates."""
-    form = DelegationForm(request.user, request.POST if request.method == "POST" else None)
+    form = DelegationForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid() and _delegated(request, form):
         messages.success(request, "It is delegated.")
         return redirect("delegations")

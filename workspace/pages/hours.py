@@ -65,7 +65,7 @@ def hours(request: OwnerRequest) -> HttpResponse:
     status = 422 if form.is_bound else 200
     zones = sorted(available_timezones())
     return show(
-        request, "hours", "needs_you", status=status, form=form, kept=kept is not None, zones=zones
+        request, "hours", "hours", status=status, form=form, kept=kept is not None, zones=zones
     )
 
 
