@@ -155,6 +155,9 @@ class Conversation:
             told = [
                 {"requestId": name, "outcome": how} for name, how in zip(asked, done, strict=True)
             ]
+            for one in told:
+                if one["outcome"] != "answered":
+                    self.say("approval.settled", **one)
             self.say("input.resolved", resolutions=told)
             self.step += 1
             self.say("step.started", stepIndex=self.step)

@@ -17,7 +17,7 @@ TELLS_RESOLVED = 17
 BRIEF = 500
 _ASKS = frozenset({"input.requested", "turn.waiting", "session.waiting"})
 #: The beginnings of what tells that the agent is at work.
-_WORKS = ("turn.", "step.", "message.", "reasoning.", "action", "input.")
+_WORKS = ("turn.", "step.", "message.", "reasoning.", "action", "input.", "approval.")
 
 
 @dataclass
