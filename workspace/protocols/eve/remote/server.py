@@ -157,7 +157,9 @@ class EveServer:
 
     def _headers(self) -> dict[str, str]:
         key = os.environ.get(self.settings.key_variable, "") if self.settings.key_variable else ""
-        return {"Accept": "*/*"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        # A compressed stream is held back by some servers until a block of it is full.
+        plain = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        return plain | ({"Authorization": f"Bearer {key}"} if key else {})
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status that is no success means."""

@@ -78,7 +78,10 @@ class Talk:
         given = _sorted(self._turn.given, self.memory.done)
         parts = [self._caught_up(), self._answered(given), self._worded(given)]
         if given.choices:
-            parts.insert(0, self._chosen(given.choices[-1]))
+            last = given.choices[-1]
+            # What ends a session, or begins another, does not wait for it.
+            place = 1 if last.data.get("option") == owner_asks.AGAIN else 0
+            parts.insert(place, self._chosen(last))
         for part in parts:
             async with aclosing(part) as told:
                 async for event in told:

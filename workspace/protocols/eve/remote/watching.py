@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -58,27 +59,30 @@ def watch() -> int:
 
 
 def _due(now: float) -> list[_Waiting]:
-    """Those that were not looked at for as long as their settings say, longest waiting first."""
+    """Those that were not looked at for as long as their settings say, longest ago first."""
     open_asks = Ask.objects.filter(status=AskStatus.OPEN, agent__runtime=KEY)
-    waiting = Session.objects.filter(pk__in=open_asks.values("session")).select_related("agent")
-    found = [one for session in waiting.order_by("pk") if (one := _read(session)) is not None]
-    for gone in _looked.keys() - {one.session_id for one in found}:
-        _looked.pop(gone, None)
-    first = [_looked.setdefault(one.session_id, now) for one in found]
-    due = [
-        (last, one)
-        for last, one in zip(first, found, strict=True)
-        if now - last >= one.settings.watch_seconds
-    ]
-    return [one for _, one in sorted(due, key=lambda pair: pair[0])[:MOST]]
+    waiting = Session.objects.filter(pk__in=open_asks.values("session"))
+    every = {pk: _every(settings) for pk, settings in waiting.values_list("pk", "agent__settings")}
+    for gone in _looked.keys() - every.keys():
+        del _looked[gone]
+    last = {pk: _looked.setdefault(pk, now) for pk in every}
+    due = sorted((at, pk) for pk, at in last.items() if now - at >= every[pk])[:MOST]
+    sessions = Session.objects.select_related("agent").in_bulk([pk for _, pk in due])
+    return [one for session in sessions.values() if (one := _read(session)) is not None]
+
+
+def _every(settings: object) -> float:
+    """How often a session is looked at; never where its agent's settings cannot be read."""
+    try:
+        return EveRemoteSettings.model_validate(settings).watch_seconds
+    except ValidationError:
+        return math.inf
 
 
 def _read(session: Session) -> _Waiting | None:
-    try:
-        settings = EveRemoteSettings.model_validate(session.agent.settings)
-    except ValidationError:
-        return None
+    settings = EveRemoteSettings.model_validate(session.agent.settings)
     memory = remembered(session.data, {})
+    _looked[session.pk] = time.monotonic()
     return _Waiting(session.pk, settings, memory) if memory.session_id else None
 
 
@@ -89,8 +93,6 @@ async def _resolved(due: list[_Waiting]) -> dict[int, dict[str, str]]:
     for task in tasks.values():
         task.cancel()
     await asyncio.gather(*tasks.values(), return_exceptions=True)
-    now = time.monotonic()
-    _looked.update(dict.fromkeys(tasks, now))
     done = {pk: task for pk, task in tasks.items() if not task.cancelled()}
     return {pk: task.result() for pk, task in done.items() if task.exception() is None}
 
