@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Eve's own client libraries, of today and of the version that first described this protocol.
+# Eve's own client libraries against our server, of today and of the version that first described this
+# protocol; then eve's own servers of both, driven by our console: their approval, and a click that resumes them.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -31,3 +32,6 @@ export EVE_BASE="$BASE_URL" EVE_TOKEN="$API_KEY" EVE_TELEMETRY_DISABLED=1
 node=build/node-24/node_modules/node/bin/node
 EVE_PKG=build/eve-0.80/node_modules/eve DRIVE_PARK=session "$node" tests/conformance/eve/drive.mjs
 EVE_PKG=build/eve-0.13/node_modules/eve DRIVE_MODE=dual "$node" tests/conformance/eve/drive_seed.mjs
+for era in 0.80 0.13; do
+  .venv/bin/python -m tests.conformance.eve.driving "$node" "$era"
+done
