@@ -9,6 +9,8 @@ who would answer in that person's name.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db.models import (
@@ -70,8 +72,30 @@ def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:
     own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
     unbarred = delegations_to(person).exclude(_IsAny(F("delegator_id"), OuterRef("barred")))
     voted = Exists(Vote.objects.filter(ask=OuterRef("pk"), voter=person.pk))
-    waiting = Ask.objects.filter(own | _among(unbarred), status=AskStatus.OPEN)
+    waiting = Ask.objects.filter(
+        own | _among(unbarred), status=AskStatus.OPEN, pk__in=_near(person)
+    )
     return waiting.exclude(barred__contains=[person.pk or 0]).exclude(voted)
+
+
+def _near(person: AbstractBaseUser) -> QuerySet[Ask, Any]:
+    """The ids of all open asks that may be a person's to answer: each branch is found by an index.
+
+    What exactly is theirs is then looked at for these only, however many wait on others.
+    """
+    owners, members = Agent.owners.through.objects, User.groups.through.objects
+    names = delegations_to(person).values("delegator")
+    waiting = Ask.objects.filter(status=AskStatus.OPEN).order_by().values("pk")
+    branches = [
+        waiting.filter(agent__in=owners.filter(whose).values("agent_id"))
+        for whose in (Q(user=person.pk), Q(user__in=names))
+    ]
+    for whose, answers in product(
+        (Q(user=person.pk), Q(user__in=names)), ("answered_by", "escalated_to")
+    ):
+        groups = members.filter(whose).values("group_id")
+        branches.append(waiting.filter(**{f"{answers}__in": groups}))
+    return branches[0].union(*branches[1:])
 
 
 def in_whose_name(asks: QuerySet[Ask], person: AbstractBaseUser) -> QuerySet[Ask]:
