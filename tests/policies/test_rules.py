@@ -184,4 +184,4 @@ def test_time_is_counted_while_somebody_is_there(start: str, hours: int, end: st
 
 def test_without_working_hours_time_is_time() -> None:
     begin = datetime(2026, 11, 28, tzinfo=UTC)
-    assert after(begin, 40 * HOUR, None) == begin + 40 * HOUR
+    assert after(begin, 40 * HOUR) == begin + 40 * HOUR
