@@ -37,6 +37,7 @@ def test_what_moves_money_is_not_approved_here(
     in_force(agent, refund(money_critical=True))
     talk = caller.open(REFUND)
     [request] = talk.open_requests()
+    before = talk.events()
     if "inputResponses" in body:
         answer = {"requestId": request["requestId"], "optionId": "approve"}
         body = {"inputResponses": [answer]}
@@ -45,7 +46,8 @@ def test_what_moves_money_is_not_approved_here(
         talk.send(**body)
 
     assert refused(problem.value) == (403, "gated")
-    assert talk.open_requests() == [request]
+    assert talk.events() == before
+    assert talk.row.events.latest("seq").kind == "refused"
     assert not Grant.objects.exists()
 
 

@@ -39,9 +39,14 @@ def open_requests(asks: Sequence[Ask]) -> list[Request]:
     return [request_of(ask) for ask in asks]
 
 
+def may_answer(key: ApiKey) -> bool:
+    """Whether a person holds this key, and it is one to answer with."""
+    return key.person is not None and Scope.ASK_ANSWER in key.scopes
+
+
 def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
-    """Raise unless a person holds this key; an attempt of an agent's key is kept."""
-    if key.person is not None and Scope.ASK_ANSWER in key.scopes:
+    """Raise unless it may answer; an attempt at these asks by a key that may not is kept."""
+    if may_answer(key):
         return
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
     for ask_id in asks[:20] or [0]:
@@ -57,7 +62,9 @@ def _too_often(wait: float) -> Problem:
 
 
 def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Problem | None:
-    """Record all these answers of a locked session, or none and the refusal of the first that is not.
+    """Record all these answers, or none and the refusal of the first that is not.
+
+    Where there are several, the session is locked by the caller.
 
     Returns the problem instead of raising it, so that the caller's transaction keeps the refusal.
     """
@@ -68,7 +75,7 @@ def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Prob
         asked.append((response, ask))
     if len(asked) > 1:
         for response, ask in asked:
-            if (problem := _would_refuse(session, key, ask, response)) is not None:
+            if (problem := _refused_beforehand(session, key, ask, response)) is not None:
                 return problem
     for response, ask in asked:
         result = _answer(key, ask, response)
@@ -85,7 +92,17 @@ def _asked(session: Session, request_id: str) -> Ask | None:
     return ask
 
 
-def _would_refuse(session: Session, key: ApiKey, ask: Ask, response: Response) -> Problem | None:
+def refused_beforehand(session: Session, key: ApiKey, response: Response) -> Problem | None:
+    """The refusal, on record, of an answer that would be refused; nothing is decided."""
+    ask = _asked(session, response.requestId)
+    if ask is None:
+        return _unknown(key, response)
+    return _refused_beforehand(session, key, ask, response)
+
+
+def _refused_beforehand(
+    session: Session, key: ApiKey, ask: Ask, response: Response
+) -> Problem | None:
     """Refuse, on record, what is refused before anything of the post is decided."""
     judged = refusals.first_refusal(Case(session, ask, _as_answer(key, ask, response)))
     if judged is None:

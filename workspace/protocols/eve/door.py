@@ -75,6 +75,8 @@ def go_on(request: HttpRequest, public_id: str, raw: bytes) -> Json:
 
 
 def _check_may_answer(key: ApiKey, opened: EveSession, responses: list[Response]) -> None:
+    if deciding.may_answer(key):
+        return
     named = [response.requestId for response in responses if "\0" not in response.requestId]
     asks = opened.session.asks.filter(request_key__in=named).values_list("pk", flat=True)
     deciding.check_may_answer(key, list(asks))
@@ -82,6 +84,9 @@ def _check_may_answer(key: ApiKey, opened: EveSession, responses: list[Response]
 
 def _take(key: ApiKey, opened: EveSession, wanted: Continue, delivery: str) -> Problem | None:
     """What was refused is returned, not raised, so that its record is kept."""
+    if len(wanted.responses) == 1:
+        sessions.check_is_active(opened)
+        return _answer(opened.session, key, wanted.responses)
     with transaction.atomic():
         session = sessions.must_lock(opened)
         if wanted.responses:
@@ -118,6 +123,8 @@ def _typed(
             optionId=meant.option or None,
             text=meant.text or None,
         )
+        if (problem := deciding.refused_beforehand(session, key, response)) is not None:
+            return problem
         notes.typed(session, delivery, wanted.message)
         return _answer(session, key, [response])
 
@@ -125,8 +132,16 @@ def _typed(
 def _answer(session: Session, key: ApiKey, responses: list[Response]) -> Problem | None:
     problem = deciding.decide(session, key, responses)
     if problem is None and not _goes_on(session):
-        notes.at_rest(lock_session(session.pk))  # as the answers have left it
+        _say_at_rest(session.pk)
     return problem
+
+
+@transaction.atomic
+def _say_at_rest(session_id: int) -> None:
+    """Let whoever follows this answer stop waiting: nothing comes of it for now."""
+    session = lock_session(session_id)  # as the answers have left it
+    if not _goes_on(session):
+        notes.at_rest(session)
 
 
 def _goes_on(session: Session) -> bool:

@@ -27,6 +27,8 @@ from workspace.protocols.eve.happened import About, Json
 KEPT = 500
 #: Seconds after which a session is looked at without a hint.
 LOOK_EVERY = 5.0
+#: Seconds between two looks when much happens at once.
+AT_LEAST = 0.02
 
 
 @dataclass
@@ -122,6 +124,7 @@ class Shared:
             while not self.is_over:
                 self.tell(await in_database(read_on, self.session_id, self._cursor))
                 if self._cursor.has_caught_up:
+                    await asyncio.sleep(AT_LEAST)
                     await watcher.woken(LOOK_EVERY)
         except Exception:
             self.is_over = self.is_broken = True

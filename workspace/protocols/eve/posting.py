@@ -19,20 +19,32 @@ def new_delivery() -> str:
 def post(session: Session, key: ApiKey, text: str, context: str, delivery: str) -> Run | None:
     """Owe a locked session a message and start the turn that carries it; the queued run, if any.
 
+    A run that waits for a person is let go.
+    """
+    live = moves.live_run(session)
+    busy = live is not None and live.status == RunStatus.RUNNING
+    begin(session, key, text, context, delivery, not_for=live.pk if live and busy else None)
+    moves.release_waiting_run(session)
+    return queueing.proceed(session)
+
+
+def begin(
+    session: Session,
+    key: ApiKey,
+    text: str,
+    context: str,
+    delivery: str,
+    *,
+    not_for: int | None = None,
+) -> None:
+    """The same, without what follows from it; ``not_for`` is a run that took up its work before.
+
     What a client adds as context reaches the agent with it and is not shown as its words.
     """
     actor = actor_of(key)
     body = f"{text}\n\nWhat the client says beside it:\n\n{context}" if context else text
-    told = {"deliveryId": delivery, "notForRun": _under_way(session)}
-    inbox.owe(session, InboxKind.MESSAGE, author=actor, body=body, data={"eve": told})
-    events.record(session, "message", actor=actor, text=text, data={"eve": told})
-    moves.release_waiting_run(session)
+    told = {"eve": {"deliveryId": delivery, "notForRun": not_for}}
+    inbox.owe(session, InboxKind.MESSAGE, author=actor, body=body, data=told)
+    events.record(session, "message", actor=actor, text=text, data=told)
     queueing.for_whom(session, key.person_id)
     waking.wake(session, Cause.HUMAN)
-    return queueing.proceed(session)
-
-
-def _under_way(session: Session) -> int | None:
-    """A run that took up what it was owed before this message came."""
-    run = moves.live_run(session)
-    return run.pk if run is not None and run.status == RunStatus.RUNNING else None

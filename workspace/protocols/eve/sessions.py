@@ -60,7 +60,7 @@ def _opened(key: ApiKey, create: Create, agent: Agent) -> EveSession:
             raise Problem(403, "This agent is retired and starts nothing more.", "forbidden")
         made.append(_named(session, key, create))
         if create.message:
-            posting.post(session, key, create.message, create.context, posting.new_delivery())
+            posting.begin(session, key, create.message, create.context, posting.new_delivery())
 
     open_session(agent, title=create.message.strip()[:TITLE], begin=begin)
     return made[0]
@@ -90,6 +90,12 @@ def find(key: ApiKey, public_id: str) -> EveSession | None:
     )
     found = found if key.person_id is not None else found.filter(key=key)
     return found.select_related("session__agent").first()
+
+
+def check_is_active(opened: EveSession) -> None:
+    """Raise Problem if the session has ended."""
+    if opened.session.state == SessionState.ENDED:
+        raise not_active()
 
 
 def lock_active(opened: EveSession | None) -> Session | None:
