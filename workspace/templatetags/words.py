@@ -144,7 +144,7 @@ def icon(name: str, size: int = 16) -> SafeString:
 
 @register.simple_tag
 @cache
-def assets() -> SafeString:
+def head_links() -> SafeString:
     """The style sheets and what else every page's head names: the same for all, so made once."""
     return markdown.assembled(render_to_string("parts/assets.html"))
 
