@@ -87,10 +87,10 @@ class Hearing:
                 self._resolve(request.requestId, "answered or ignored")
 
     def _resolve(self, request_id: str, outcome: str) -> None:
-        for key, request in list(self.pending.items()):
-            if request.requestId == request_id:
-                del self.pending[key]
-                self.resolved[key] = outcome
+        """What is said last of how it ended stands."""
+        key = requests.key_of(request_id)
+        self.pending.pop(key, None)
+        self.resolved[key] = outcome
 
     def message_received(self, data: Json) -> None:
         self.heard.append(str(data.get("message", "")))

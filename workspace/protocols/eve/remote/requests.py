@@ -21,6 +21,14 @@ TAKEN_BACK = "The owner took the question back and does not answer it."
 TIMES = re.compile(r"~\d+\Z")
 
 
+def key_of(request_id: str) -> str:
+    """The ask's key of a request: its own id, unless that cannot be one."""
+    fits = len(request_id) <= MAX_REQUEST_KEY and is_storable(request_id)
+    if fits and not TIMES.search(request_id):
+        return request_id
+    return "eve-" + hashlib.sha256(request_id.encode(errors="replace")).hexdigest()
+
+
 class Choice(BaseModel):
     id: str = Field(min_length=1)
     label: str = ""
@@ -45,11 +53,7 @@ class Request(BaseModel):
 
     @property
     def key(self) -> str:
-        """The ask's key: the request's own id, unless that cannot be one."""
-        name = self.requestId
-        if len(name) <= MAX_REQUEST_KEY and is_storable(name) and not TIMES.search(name):
-            return name
-        return "eve-" + hashlib.sha256(name.encode(errors="replace")).hexdigest()
+        return key_of(self.requestId)
 
     @property
     def is_approval(self) -> bool:
