@@ -23,6 +23,7 @@ from tests.eve.server.world import (
     types,
 )
 from tests.eve.server.world import last_refusal as last
+from workspace.protocols.eve import door
 from workspace.protocols.eve.problems import Problem
 
 pytestmark = pytest.mark.django_db
@@ -325,6 +326,36 @@ def test_an_answer_that_comes_after_a_message_is_late(caller: Caller) -> None:
 
     assert refused(problem.value) == (409, "already_answered")
     assert results(talk.events()) == ["rejected"]
+
+
+def test_an_answer_after_a_cancel_is_late(caller: Caller) -> None:
+    talk = caller.open(REFUND)
+    name = talk.open_requests()[0]["requestId"]
+    talk.control(door.cancel)
+
+    with pytest.raises(Problem) as problem:
+        talk.answer({"requestId": name, "optionId": "approve"})
+
+    assert refused(problem.value) == (409, "already_answered")
+    assert results(talk.events()) == []
+
+
+@pytest.mark.parametrize(("again", "taken"), [("approve", True), ("deny", False)])
+def test_an_old_answer_beside_a_new_one(caller: Caller, again: str, taken: bool) -> None:
+    """The same as before goes with it; another one has the whole post refused."""
+    talk = caller.open(TWO_REFUNDS)
+    first, second = (one["requestId"] for one in talk.open_requests())
+    talk.answer({"requestId": first, "optionId": "approve"})
+    both = {"requestId": first, "optionId": again}, {"requestId": second, "optionId": "approve"}
+
+    if taken:
+        assert results(talk.answer(*both)) == ["completed", "completed"]
+        return
+    with pytest.raises(Problem) as problem:
+        talk.answer(*both)
+    assert refused(problem.value) == (409, "already_answered")
+    assert [one["requestId"] for one in talk.open_requests()] == [first, second]
+    assert talk.asks()[1].status == AskStatus.OPEN
 
 
 def test_once_is_asked_once_and_only_an_approval_counts(caller: Caller) -> None:

@@ -14,7 +14,7 @@ from workspace.protocols.eve import happened as door
 from workspace.protocols.eve.fold import KINDS, fold
 from workspace.protocols.eve.happened import APPROVAL, QUESTION, About, Decided, Happened, Request
 
-ABOUT = About("wrun_1", "eve:token", "billing", "Billing")
+ABOUT = About("wrun_1", "eve:token", "billing")
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 EVENT_ID = re.compile(r"evt_[0-9A-HJKMNP-TV-Z]{26}")
 
@@ -55,7 +55,7 @@ def parked(*requests: Request) -> Log:
 
 def verdict(log: Log, one: Request, *, approves: bool = True, text: str = "") -> Log:
     option = "approve" if approves else "deny"
-    return log.add("verdict", request=one, decided=Decided(option, text, approves, "human:olga"))
+    return log.add("verdict", request=one, decided=Decided(option, text, approves))
 
 
 def test_all_that_a_park_asks_is_one_event_with_one_boundary() -> None:
@@ -176,7 +176,7 @@ def happenings(draw: st.DrawFn) -> Happened:
         text=draw(st.text(max_size=5)),
         data=data,
         request=request(number, draw(st.sampled_from([APPROVAL, QUESTION]))) if asks else None,
-        decided=Decided("approve", "", draw(st.booleans()), "human:olga"),
+        decided=Decided("approve", "", draw(st.booleans())),
         is_the_end=draw(st.integers(0, 20)) == 0,
     )
 

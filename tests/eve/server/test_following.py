@@ -10,7 +10,7 @@ from workspace.protocols.eve import following
 from workspace.protocols.eve.following import Shared
 from workspace.protocols.eve.happened import About
 
-ABOUT = About("wrun_1", "eve:token", "billing", "Billing")
+ABOUT = About("wrun_1", "eve:token", "billing")
 
 
 def shared_with(*lines: bytes) -> Shared:

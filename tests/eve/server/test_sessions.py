@@ -358,6 +358,18 @@ def test_another_worker_begins_a_turn_again_as_the_same_turn(caller: Caller) -> 
     assert of(talk.events(), "turn.completed")[-1]["turnId"] == "turn_1"
 
 
+def test_what_was_told_stays_whatever_is_renamed(caller: Caller, owner: User, agent: Agent) -> None:
+    talk = caller.open(REFUND)
+    talk.choose("approve")
+    before = talk.events()
+
+    owner.username = "oleg"
+    owner.save()
+    Agent.objects.filter(pk=agent.pk).update(name="Another name")
+
+    assert talk.events() == before
+
+
 def test_nothing_of_a_parked_session_is_kept_but_rows(caller: Caller) -> None:
     talk = caller.open(REFUND)
     kept = json.dumps(talk.row.data)

@@ -192,5 +192,9 @@ def test_a_key_of_several_agents_names_one(caller: Caller, agent: Agent, owner: 
     with pytest.raises(Problem) as problem:
         door.create(requests.post("/eve/v1/session"), b"{}")
     assert refused(problem.value) == (400, "agent_required")
+    for name, status in (("a%00b", 400), ("nobody", 403), ("x" * 5000, 403)):
+        with pytest.raises(Problem) as problem:
+            door.create(requests.post(f"/eve/v1/session?agent={name}"), b"{}")
+        assert problem.value.status == status
     said = door.create(requests.post(f"/eve/v1/session?agent={agent.slug}"), b"{}")
     assert caller.call(door.go_on, said["sessionId"], message="x")["ok"] is True

@@ -209,7 +209,7 @@ class Fold:
             said = {
                 "requestId": request.request_id,
                 "outcome": "approved" if decided.approves else "cancelled",
-                "responderPrincipalId": decided.by,
+                "responderPrincipalId": event.actor,
             }
             self._in_turn("approval.settled", said, step=request.step)
         self._settle(Settled(request, outcome, response_of(request, decided), decided.text))
@@ -314,7 +314,6 @@ class Fold:
     def _runtime(self) -> Json:
         return {
             "agentId": self.about.agent_id,
-            "agentName": self.about.agent_name,
             "eveVersion": EVE_VERSION,
             "modelId": "external/workspace",
         }

@@ -37,12 +37,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Decided:
-    """A verdict. ``approves`` says what an approval's option means; ``by`` is who decided."""
+    """A verdict. ``approves`` says what an approval's option means."""
 
     option: str
     text: str
     approves: bool
-    by: str
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ class Happened:
     request: Request | None = None
     decided: Decided | None = None
     is_the_end: bool = False
+    actor: str = ""
 
 
 @dataclass(frozen=True)
 class About:
-    """What every event of a session's stream may say of it."""
+    """What every event of a session's stream may say of it: nothing of this ever changes."""
 
     session_id: str
     token: str
     agent_id: str
-    agent_name: str

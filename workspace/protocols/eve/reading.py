@@ -28,8 +28,7 @@ _COLUMNS = ("pk", "seq", "created_at", "kind", "run_id", "actor", "text", "data"
 
 
 def about(opened: EveSession) -> About:
-    agent = opened.session.agent
-    return About(opened.public_id, opened.token, agent.slug, agent.name or agent.slug)
+    return About(opened.public_id, opened.token, opened.session.agent.slug)
 
 
 def after(session_id: int, seq: int, limit: int = PAGE) -> tuple[list[Happened], int]:
@@ -59,6 +58,7 @@ def _happened(
         data=row["data"],
         request=requests.get(ask_id),
         decided=verdicts.get(ask_id) if row["kind"] == "verdict" else None,
+        actor=row["actor"],
         is_the_end=row["pk"] == end,
     )
 
@@ -81,13 +81,12 @@ def _requests(rows: Sequence[dict[str, Any]]) -> dict[int, Request]:
 def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[int, Decided]:
     """Of a confidential ask only the option is told."""
     ids = _ids(rows, frozenset({"verdict"}))
-    found = Verdict.objects.filter(ask__in=ids).select_related("ask", "option", "decided_by")
+    found = Verdict.objects.filter(ask__in=ids).select_related("ask", "option")
     return {
         verdict.ask_id: Decided(
             option=verdict.option.key if verdict.option else "",
             text="" if verdict.ask.confidential else verdict.text,
             approves=verdict.meaning == Meaning.APPROVE,
-            by=f"human:{verdict.decided_by.get_username()}",
         )
         for verdict in (found if ids else ())
     }

@@ -8,11 +8,12 @@ from agents.lifecycle import AgentState, SessionState
 from agents.locking import lock_session
 from agents.models import Agent, Session
 from agents.registering import open_session
+from agents.words import is_storable
 from workspace import keys
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey, EveSession
 from workspace.protocols.eve import posting, stamps
-from workspace.protocols.eve.problems import Problem, not_active
+from workspace.protocols.eve.problems import Problem, invalid, not_active
 from workspace.protocols.eve.wire import Create
 
 RUNTIME = "eve"
@@ -21,6 +22,8 @@ TITLE = 120
 
 def agent_for(key: ApiKey, slug: str = "") -> Agent:
     """The agent of this protocol that a key reaches; by its slug when there are several."""
+    if not is_storable(slug):
+        raise invalid("'agent' holds a character that no name has.")
     reached = keys.agents_of(key).filter(runtime=RUNTIME)
     found = list((reached.filter(slug=slug) if slug else reached).order_by("pk")[:2])
     if not found:
