@@ -100,17 +100,18 @@ def test_an_operation_that_is_confidential_is_neither_named_nor_found(as_root: C
     assert found(as_root, operation="refund") == []
 
 
-@pytest.mark.parametrize(
-    "query", [{"waited": "day"}, {"operation": "stripe.refunds.create"}, {"o": "9"}, {"q": "x"}]
-)
-def test_a_filtered_list_costs_the_same_for_one_row_and_for_thirty(
-    as_root: Client, query: dict[str, str]
-) -> None:
-    counts = []
-    for rows in (1, 30):
+def test_a_filtered_list_costs_the_same_for_one_row_and_for_ten(as_root: Client) -> None:
+    queries = ({"waited": "day"}, {"operation": "stripe.refunds.create"}, {"o": "9"}, {"q": "x"})
+    counts: list[list[int]] = []
+    for rows in (1, 10):
         world.fill(rows - Verdict.objects.count(), first=Verdict.objects.count())
-        as_root.get("/admin/asks/verdict/", query)
-        with CaptureQueriesContext(connection) as queries:
-            assert as_root.get("/admin/asks/verdict/", query).status_code == 200
-        counts.append(len(queries))
-    assert counts[0] == counts[1] <= 10
+        counts.append([_queries_of(as_root, query) for query in queries])
+    assert counts[0] == counts[1]
+    assert max(counts[0]) <= 10
+
+
+def _queries_of(client: Client, query: dict[str, str]) -> int:
+    client.get("/admin/asks/verdict/", query)
+    with CaptureQueriesContext(connection) as found:
+        assert client.get("/admin/asks/verdict/", query).status_code == 200
+    return len(found)
