@@ -25,12 +25,15 @@ class OptionTable(AuditedTable):
 
 class GateTable(AuditedTable):
     model = Gate
-    fields = ("number", "operation", "params", "action_hash", "policy_version", "run_version")
+    fields = (
+        *("number", "operation", "params", "schema"),
+        *("action_hash", "policy_version", "run_version"),
+    )
 
 
 class VerdictTable(AuditedTable):
     model = Verdict
-    fields = ("decided_by", "option_label", "text", "meaning", "via", "decided_at")
+    fields = ("decided_by", "option_label", "text", "meaning", "edit", "via", "decided_at")
     show_change_link = True
 
 

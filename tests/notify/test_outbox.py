@@ -19,6 +19,7 @@ from asks.models import Ask, Verdict
 from asks.refusals import Refused
 from tests.api import world
 from tests.api.world import Cast
+from tests.policies.world import in_force, refund
 from workspace.models import OutboxItem
 from workspace.notify import outbox, payloads, telling
 
@@ -67,6 +68,16 @@ def test_a_gated_ask_is_flagged(cast: Cast) -> None:
     said = payload(cast.session, "ask.opened")["ask"]
     assert isinstance(said, dict)
     assert said["gated"] is True
+
+
+def test_a_changed_call_is_told_as_it_was_approved(cast: Cast) -> None:
+    in_force(cast.agent, refund(may_edit=True))
+    ask, edited = world.asked(cast.agent, world.approval()), {"order": 1182, "amount": 1}
+    echo = world.echo_of(ask)
+    answering.answer(ask_id=ask.pk, by=cast.owner, option="yes", echo=echo, edited=edited)
+    told_of = item_of(cast.session, "ask.answered").payload
+    assert told_of["verdict"]["edited"] == edited
+    assert told_of["ask"]["action"]["params"]["amount"] == 48
 
 
 def test_an_answer_is_told_with_its_author(cast: Cast) -> None:

@@ -105,8 +105,20 @@ def _action(gate: Gate, cut: _Cut) -> Payload:
     return {"operation": gate.operation, "params": params, "gate": gate.number}
 
 
+def _edited(verdict: Verdict, cut: _Cut) -> Payload:
+    """The params that were approved instead of those asked about, where they were changed."""
+    if not verdict.edit:
+        return {}
+    edited = verdict.edit["edited"]
+    if len(json.dumps(edited)) > MAX_PARAMS_BYTES:
+        cut.names.append("verdict.edited")
+        edited = None
+    return {"edited": edited}
+
+
 def _verdict(verdict: Verdict, cut: _Cut) -> Payload:
     return {
+        **_edited(verdict, cut),
         "option": verdict.option.key if verdict.option else None,
         "label": cut("verdict.label", verdict.option_label, MAX_LABEL),
         "text": cut("verdict.text", verdict.text, MAX_TEXT),
