@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from asks.plain import Json
 
 MOST_BRANCHES = 50
+TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 
 
 def type_of(value: Json) -> str:
@@ -39,10 +40,10 @@ class Place:
         """The types that it names; none where it names none."""
         found: set[str] = set()
         for branch in self._branches():
-            named = branch.get("type", [])
-            found |= {named} if isinstance(named, str) else set(named)
+            named = branch.get("type")
+            found |= {one for one in [named, *_list(named)] if isinstance(one, str)}
             found |= {type_of(value) for value in _values(branch)}
-        return frozenset("number" if name == "integer" else name for name in found)
+        return TYPES & {"number" if name == "integer" else name for name in found}
 
     @property
     def choices(self) -> list[Json]:
@@ -52,13 +53,13 @@ class Place:
     @property
     def names(self) -> frozenset[str]:
         """The names that an object may have here."""
-        found = [branch.get("properties", {}) for branch in self._branches()]
+        found = [_dict(branch.get("properties")) for branch in self._branches()]
         return frozenset(name for names in found for name in names)
 
     def member(self, name: str) -> Place:
         """The place of a value by its name."""
         for branch in self._branches():
-            properties = branch.get("properties", {})
+            properties = _dict(branch.get("properties"))
             if name in properties:
                 return Place(self.root, properties[name])
             if isinstance(branch.get("additionalProperties"), dict):
@@ -68,7 +69,7 @@ class Place:
     def item(self, number: int) -> Place:
         """The place of an item of a list."""
         for branch in self._branches():
-            first = branch.get("prefixItems", [])
+            first = _list(branch.get("prefixItems"))
             if number < len(first):
                 return Place(self.root, first[number])
             if isinstance(branch.get("items"), dict):
@@ -85,13 +86,22 @@ class Place:
             if isinstance(branch.get("$ref"), str):
                 waiting.append(_followed(self.root, branch["$ref"]))
             for together in ("anyOf", "oneOf", "allOf"):
-                waiting.extend(branch.get(together, []))
+                waiting.extend(_list(branch.get(together)))
             yield branch
 
 
 def _values(branch: dict[str, Json]) -> list[Json]:
-    listed = branch.get("enum", [])
-    return [*listed, branch["const"]] if "const" in branch else list(listed)
+    listed = _list(branch.get("enum"))
+    return [*listed, branch["const"]] if "const" in branch else listed
+
+
+def _list(found: Json) -> list[Json]:
+    """A reference may lead to what is no schema, so nothing is taken for granted."""
+    return list(found) if isinstance(found, list) else []
+
+
+def _dict(found: Json) -> dict[str, Json]:
+    return found if isinstance(found, dict) else {}
 
 
 def _followed(root: Json, reference: str) -> Json:

@@ -247,6 +247,21 @@ def test_a_schema_that_leads_in_circles_or_elsewhere_lets_nothing_through(
         assert "cannot be followed" in refused.detail
 
 
+@pytest.mark.usefixtures("editable")
+@pytest.mark.parametrize(
+    "leads_to", ["", "/properties", "/$defs/odd", "/$defs/odd/enum", "/nowhere"]
+)
+def test_a_reference_to_what_is_no_schema_lets_nothing_else_through(
+    session: Session, owner: User, leads_to: str
+) -> None:
+    odd = {"enum": [7], "type": "object", "properties": {"type": {}, "anyOf": {}, "enum": {}}}
+    properties = {"amount": {"$ref": f"#{leads_to}"}, "type": {"type": "string"}}
+    schema = {"properties": properties, "$defs": {"odd": odd}}
+    ask = asked(session, ActionDraft("refund", {"amount": 1, "type": "a"}, schema=schema))
+    refused = approve(ask, owner, {"amount": "more", "type": "a"})
+    assert refused.reason in {Reason.BAD_EDIT, Reason.NOT_EDITABLE}
+
+
 def test_what_names_a_bound_file_stays(agent: Agent, session: Session, owner: User) -> None:
     in_force(agent, refund(may_edit=True, bind_files=["path"]))
     ask = asked(session, ActionDraft("refund", {"path": "a.txt", "amount": 1}))

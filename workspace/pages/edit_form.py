@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from asks import editing
 from asks.models import Gate
@@ -100,7 +101,7 @@ def _wrong_with(field: Field, flaws: Sequence[Flaw]) -> str:
 
 def _leaves(gate: Gate, params: Json) -> list[_Leaf]:
     root = Place(gate.schema, gate.schema)
-    leaves = list(_inside(params, root, ()))
+    leaves = list(islice(_inside(params, root, ()), MOST_FIELDS + 1))
     return leaves if len(leaves) <= MOST_FIELDS else [_Leaf((), params, root)]
 
 
