@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -182,6 +183,16 @@ def test_a_stream_ends_with_its_session(house: House) -> None:
     with house.client() as client:
         again = client.get(f"/session/{name}/stream", params={"startIndex": "-1"})
     assert types(events(again.content)) == ["session.completed"]
+
+
+def test_a_server_that_is_told_to_stop_waits_for_no_reader(house: House) -> None:
+    name = house.open()
+    with house.client() as client, client.stream("GET", f"/session/{name}/stream") as sent:
+        next(sent.iter_raw())
+        house.web.stop()
+        assert house.web.running.returncode != -signal.SIGKILL
+    house.web.start()
+    assert events(house.snapshot(name))[-1]["type"] == "session.waiting"
 
 
 def test_many_readers_share_one_look_and_hold_no_connection(house: House) -> None:
