@@ -11,6 +11,7 @@ import pytest
 from django.core.management import get_commands
 from django.urls import Resolver404, resolve
 
+from agents import runtime
 from asks.lifecycle import HTTP_STATUS, Reason
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -55,7 +56,7 @@ def test_the_refusals_are_all_there_with_their_status() -> None:
     assert listed == {str(reason): HTTP_STATUS[reason] for reason in Reason}
 
 
-@pytest.mark.parametrize("address", re.findall(r"`(/[a-z/]+)`", README))
+@pytest.mark.parametrize("address", re.findall(r"`(/[a-z0-9/]+)`", README))
 def test_the_addresses_exist(address: str) -> None:
     if address.startswith("/var/"):
         return
@@ -68,6 +69,11 @@ def test_the_addresses_exist(address: str) -> None:
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
 def test_the_links_lead_somewhere(target: str) -> None:
     assert (PROJECT / target).exists()
+
+
+def test_the_runtimes_are_all_there() -> None:
+    cells = " ".join(row[1] for row in rows("Other agents, other programs"))
+    assert set(re.findall(r"`([a-z-]+)`", cells)) == set(runtime.keys()) - {"idle"}
 
 
 def test_the_folders_are_there() -> None:
