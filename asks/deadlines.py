@@ -61,12 +61,28 @@ def _escalate(ask: Ask, nudge: Nudge) -> str:
     group = Group.objects.filter(name=name).first() if name else None
     if group is None:
         return said
+    _admit(ask, group)
+    return f"{said} They may answer it too."
+
+
+def keep_escalation(before: Ask, fresh: Ask) -> None:
+    """What is asked in the place of something escalated is escalated, if the policy still says so."""
+    group = before.escalated_to
+    if group is None or terms.of(fresh).escalate_to != group.name:
+        return
+    _admit(fresh, group)
+    fresh.nudges.filter(kind=NudgeKind.ESCALATION, said_at=None).update(
+        said_at=fresh.session.locked_at
+    )
+
+
+def _admit(ask: Ask, group: Group) -> None:
+    """Let a group answer an ask of a locked session from now on."""
     ask.escalated_to = group
     ask.card_version += 1
     ask.save(update_fields=["escalated_to", "card_version"])
-    data = {"ask_id": ask.pk, "to": name}
+    data = {"ask_id": ask.pk, "to": group.name}
     ledger.append("escalated", subject=f"ask:{ask.pk}", data=data, session=ask.session)
-    return f"{said} They may answer it too."
 
 
 @transaction.atomic

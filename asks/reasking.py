@@ -10,7 +10,7 @@ from django.db import transaction
 from agents import events, inbox, moves, queueing, waking
 from agents.lifecycle import Cause, SessionState
 from agents.models import Session
-from asks import access, binding, closing, raising, refusals
+from asks import access, binding, closing, deadlines, raising, refusals
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Reason, Style
 from asks.locking import lock_ask
@@ -34,6 +34,7 @@ def ask_again(session: Session, stale: Ask) -> Ask:
         expires_at=stale.expires_at,
         imported=stale.imported,
     )
+    deadlines.keep_escalation(stale, fresh)
     closing.replace(session, stale, fresh, why=WHY_STALE)
     moves.restate(session, moves.live_run(session))
     return fresh

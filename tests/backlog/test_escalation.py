@@ -132,6 +132,22 @@ def test_what_they_decide_is_in_the_ledger_with_the_escalation(ask: Ask, member:
     assert f'"escalated_to":{ask.escalated_to_id}' in body
 
 
+@pytest.mark.parametrize("admitted", [True, False])
+def test_what_is_asked_in_its_place_is_escalated_if_the_policy_still_says_so(
+    ask: Ask, agent: Agent, member: User, owner: User, admitted: bool
+) -> None:
+    waits_too_long(ask)
+    echo = echo_of(ask)
+    in_force(agent, refund(), **(ADMITTED if admitted else {}))
+    late = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo)
+    assert isinstance(late, Refused)
+    assert late.replaced_by is not None
+    fresh = Ask.objects.get(pk=late.replaced_by.pk)
+    assert access.may_answer(member, fresh) == admitted
+    assert Nudge.objects.filter(ask=fresh, said_at=None).count() == 0
+    assert LedgerRecord.objects.filter(kind="escalated").count() == 1 + admitted
+
+
 def test_the_card_says_so_before_and_after(ask: Ask, owner: User, member: User) -> None:
     before, after = (Client() for _ in range(2))
     before.force_login(owner)
