@@ -84,6 +84,12 @@ class Conversation:
         self.say("input.requested", requests=asked)
         self._park()
 
+    def ask_also(self, part: str) -> Json:
+        """One more request of the same turn, not told yet."""
+        request = self._request(part) or {}
+        self.open[request["requestId"]] = request
+        return request
+
     def _request(self, part: str) -> Json | None:
         kind, _, rest = part.partition(" ")
         name = f"aitxt-{next(_numbers)}"

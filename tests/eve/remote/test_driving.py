@@ -13,7 +13,7 @@ from asks.answering import answer
 from asks.models import Ask, Refusal
 from asks.refusals import Refused
 from asks.withdrawing import withdraw
-from tests.eve.remote.double import Double, Handler
+from tests.eve.remote.double import Double, Handler, once
 from tests.eve.remote.world import CALL, PARAMS, agent_at, asked, decide, drive, say, start, told
 from tests.factories import echo_of
 from tests.policies.world import in_force, refund
@@ -101,6 +101,28 @@ def test_an_answered_request_leads_to_the_next(double: Double, owner: User) -> N
     decide(asked(session), owner)
     assert double.session.ran == [PARAMS, PARAMS]
     assert len(double.sessions) == 1
+
+
+@pytest.mark.parametrize("double", ["current"], indirect=True)
+def test_what_is_asked_a_moment_later_is_asked_here_too(double: Double, owner: User) -> None:
+    """Today's servers ask each question with a rest of its own."""
+
+    def one_by_one(handler: Handler) -> bool:
+        session = handler.double.open()
+        handler.reply(202, {"ok": True, "sessionId": session.name, "status": "accepted"})
+        session.hear('ask {"prompt": "First?", "allowFreeform": true}')
+        later = session.ask_also('ask {"prompt": "Second?", "allowFreeform": true}')
+        session.say("input.requested", requests=[later])
+        session.say("turn.waiting", on="input")
+        return True
+
+    double.faults = [once(one_by_one, method="POST")]
+    session = start(agent_at(double, owner), owner)
+    first, second = Ask.objects.filter(session=session).order_by("pk")
+    assert (first.prompt, second.prompt) == ("First?", "Second?")
+    decide(first, owner, "", "one")
+    (ended,) = decide(second, owner, "", "two")
+    assert ended.report == "got one and got two"
 
 
 def test_words_never_answer_what_waits_and_are_sent_after_it(double: Double, owner: User) -> None:

@@ -7,17 +7,14 @@ import json
 import pytest
 from django.contrib.auth.models import User
 
-from agents import starting, steering
+from agents import steering
 from agents.lifecycle import Outcome
 from agents.models import Run, Session
 from agents.runtime import Ended
 from asks.models import Ask
 from tests.eve.remote.double import Double, Fault, Handler, once, serving
 from tests.eve.remote.world import CALL, PARAMS, agent_at, asked, decide, drive, say, start, told
-from tests.factories import verdict_on
-from tests.responses.world import claimed, in_this_thread, play
 from workspace.protocols.eve.remote import server
-from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
 
 pytestmark = pytest.mark.django_db
 #: What HTTP alone says is the same in both.
@@ -318,28 +315,6 @@ def test_a_server_that_takes_an_answer_and_does_nothing_is_not_waited_for(
     (ended,) = decide(asked(session), owner)
     assert ended.outcome == Outcome.RETRYABLE_ERROR
     assert "nothing came of it" in ended.error
-
-
-def test_a_worker_that_dies_while_it_follows_loses_nothing_and_repeats_nothing(
-    double: Double, owner: User
-) -> None:
-    """Another worker takes the run over and reads the stream on; nothing is sent again."""
-    session = say(agent_at(double, owner), owner, CALL)
-    verdict = asked(session)
-    verdict_on(verdict, owner)
-    turn = claimed()
-    assert turn is not None
-    play(turn, RemoteEveRuntime(read=in_this_thread))
-    assert double.session.ran == [PARAMS]
-    Run.objects.filter(pk=turn.run_id).update(lease_until="2020-01-01T00:00:00Z")
-    again = starting.claim(run_id=turn.run_id, worker="another")
-    assert again is not None
-    ended = play(again, RemoteEveRuntime(read=in_this_thread))[-1]
-    assert isinstance(ended, Ended)
-    assert ended.report == "refunded"
-    assert double.session.ran == [PARAMS]
-    assert len(double.posts) == 2
-    assert told(session) == "refunded"
 
 
 @in_one_era
