@@ -73,7 +73,8 @@ def test_the_links_lead_somewhere(target: str) -> None:
 
 def test_the_runtimes_are_all_there() -> None:
     cells = " ".join(row[1] for row in rows("Other agents, other programs"))
-    ours = {key for key in runtime.keys() if _is_ours(runtime.by_key(key))}
+    keys = runtime.keys()
+    ours = {key for key in keys if _is_ours(runtime.by_key(key))}
     assert set(re.findall(r"`([a-z-]+)`", cells)) == ours
 
 
