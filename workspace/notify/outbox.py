@@ -20,10 +20,9 @@ from django.db.models.functions import Now
 
 from agents import clock
 from agents.clock import ClockNow
-from agents.models import Agent
 from asks.models import Ask
 from workspace.models import Delivery, DeliveryState, OutboxItem, WebhookEndpoint
-from workspace.notify import breaker, payloads
+from workspace.notify import addressees, breaker, payloads
 from workspace.notify.undelivered import Undelivered
 
 BATCH = 100
@@ -75,11 +74,11 @@ def spread() -> int:
         .order_by("pk")[:BATCH]
     )
     if items:
-        endpoints = _endpoints_by_agent({item.agent_id for item in items})
+        endpoints = addressees.endpoints_of(items)
         deliveries = [
             Delivery(item=item, endpoint=endpoint)
             for item in items
-            for endpoint in _sinks(item, endpoints.get(item.agent_id, []))
+            for endpoint in _sinks(item, endpoints[item])
         ]
         _complete({delivery.item for delivery in deliveries})
         Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
@@ -89,32 +88,13 @@ def spread() -> int:
 
 def _complete(items: Collection[OutboxItem]) -> None:
     """Fill in what is said about asks, once: every attempt says the same."""
-    about = {item: int(item.subject.removeprefix("ask:")) for item in items if _is_about_ask(item)}
+    about = {item: ask_id for item in items if (ask_id := addressees.ask_of(item)) is not None}
     asks = Ask.objects.select_related("gate", "verdict__decided_by", "verdict__option")
     found = asks.prefetch_related("options").in_bulk(about.values())
     for item, ask_id in about.items():
         if ask_id in found:
             item.payload = payloads.of_ask(item.payload, item.kind, found[ask_id])
     OutboxItem.objects.bulk_update(about, ["payload"])
-
-
-def _is_about_ask(item: OutboxItem) -> bool:
-    return item.subject.startswith("ask:")
-
-
-def _endpoints_by_agent(agent_ids: Iterable[int]) -> dict[int, list[WebhookEndpoint]]:
-    """The living endpoints of each agent's owners."""
-    found: dict[int, list[WebhookEndpoint]] = {}
-    pairs = Agent.owners.through.objects.filter(
-        agent_id__in=agent_ids, user__is_active=True
-    ).values_list("agent_id", "user_id")
-    endpoints = WebhookEndpoint.objects.filter(active=True)
-    by_owner: dict[int, list[WebhookEndpoint]] = {}
-    for endpoint in endpoints.filter(owner__in={user_id for _, user_id in pairs}):
-        by_owner.setdefault(endpoint.owner_id, []).append(endpoint)
-    for agent_id, user_id in pairs:
-        found.setdefault(agent_id, []).extend(by_owner.get(user_id, []))
-    return found
 
 
 def _sinks(item: OutboxItem, endpoints: list[WebhookEndpoint]) -> Iterable[WebhookEndpoint | None]:
@@ -168,13 +148,8 @@ def _parcel(row: Delivery) -> Parcel:
 
 
 def still_wanted(parcel: Parcel) -> bool:
-    """Whether the endpoint's owner still owns the agent. A hook belongs to the whole machine."""
-    if parcel.endpoint_id is None:
-        return True
-    owned = Agent.owners.through.objects.filter(
-        agent=OuterRef("item__agent"), user=OuterRef("endpoint__owner"), user__is_active=True
-    )
-    return Delivery.objects.filter(Exists(owned), pk=parcel.delivery_id).exists()
+    """Whether it still concerns the endpoint's owner. A hook belongs to the whole machine."""
+    return parcel.endpoint_id is None or addressees.still_concerned(parcel.delivery_id)
 
 
 @transaction.atomic
