@@ -57,7 +57,8 @@ def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) ->
     ]
     Event.objects.bulk_create(rows)
     session.last_seq += len(rows)
-    Session.objects.filter(pk=session.pk).update(last_seq=session.last_seq)
+    if not session.is_restated_at_the_end:
+        Session.objects.filter(pk=session.pk).update(last_seq=session.last_seq)
     hints.session_moved(session.pk, session.last_seq)
     announcing.announce(session, rows)
     return rows

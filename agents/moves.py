@@ -50,6 +50,7 @@ def restate(session: Session, live: Run | None) -> None:
     found, before = standing(facts_of(session, live)), session.status
     session.status, session.status_reason = found.status, found.reason
     session.save(update_fields=_FACTS)
+    session.is_restated_at_the_end = False
     if Status.BLOCKED in (found.status, before) and found.status != before:
         hints.owners_moved(session.agent_id)
     if found.status == Status.BLOCKED != before:
@@ -99,4 +100,6 @@ _FACTS = [
     "open_asks",
     "external_id",
     "data",
+    "requested_by",
+    "last_seq",
 ]

@@ -25,6 +25,7 @@ POLL_SECONDS = 0.02
 
 _PROC = Path("/proc")
 _HAS_PROC = (_PROC / "self/stat").exists()
+_CHUNK = 128 * 1024
 
 
 def new_mark() -> str:
@@ -133,10 +134,7 @@ def _marked(mark: str) -> Iterator[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+    return _read(f"{_PROC}/{pid}/environ").split(b"\0")
 
 
 def _all_stats() -> Iterator[list[str]]:
@@ -152,10 +150,25 @@ def _stat(pid: int) -> list[str]:
 
     The name before them is in brackets and may itself hold spaces and brackets.
     """
+    text = _read(f"{_PROC}/{pid}/stat").decode(errors="replace")
+    return text.rpartition(")")[2].split()
+
+
+def _read(path: str) -> bytes:
+    """A file of /proc, empty once its process is gone.
+
+    Read without what Python puts around files: the end of every command looks at every process.
+    """
     try:
-        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return []
+        return b""
+    try:
+        return b"".join(iter(lambda: os.read(fd, _CHUNK), b""))
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def _boot() -> str:

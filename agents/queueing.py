@@ -13,7 +13,7 @@ def proceed(session: Session, *, idle: bool = False) -> Run | None:
     """Queue the next run of a locked session if it is due, and store its standing; the run, if any.
 
     Every verb that changes a session ends with this, or with ``moves.restate`` when nothing of it
-    can have become due. ``idle`` says that its live run has just ended, so that none is looked for.
+    can have become due. ``idle`` says that nothing of it is live, so that nothing is looked for.
     """
     live = None if idle else moves.live_run(session)
     queued = None if live else _queue_if_due(session)
@@ -33,10 +33,11 @@ def take_back(session: Session, run: Run) -> None:
 
 
 def for_whom(session: Session, person_id: int | None) -> None:
-    """Remember for whom a locked session works from now on: who started it, or wrote to it last."""
-    if session.requested_by_id != person_id:
-        session.requested_by_id = person_id
-        session.save(update_fields=["requested_by"])
+    """Remember for whom a locked session works from now on: who started it, or wrote to it last.
+
+    Stored with its standing, by ``proceed``.
+    """
+    session.requested_by_id = person_id
 
 
 def _queue_if_due(session: Session) -> Run | None:

@@ -29,6 +29,7 @@ def settle(fence: Fence, ended: Ended) -> bool:
     run = starting.held(fence).first()
     if run is None:
         return False
+    session.is_restated_at_the_end = True
     _file_report(session, run, ended)
     if ended.outcome in COMPLETED_OUTCOMES:
         mail.send_all(session, run, ended.mails, locked)
@@ -43,8 +44,16 @@ def settle(fence: Fence, ended: Ended) -> bool:
     _end(session, run, ended)
     if ended.give_up and run.status == RunStatus.FAILED:
         _give_up(session, run)
-    queueing.proceed(session)
+    _go_on(session, run)
     return True
+
+
+def _go_on(session: Session, run: Run) -> None:
+    """What the run's end leaves of the session. Nothing else of it is live, so none is looked for."""
+    if run.status == RunStatus.WAITING_HUMAN:
+        moves.restate(session, run)
+    else:
+        queueing.proceed(session, idle=True)
 
 
 def _give_up(session: Session, run: Run) -> None:

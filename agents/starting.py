@@ -140,8 +140,8 @@ def held(fence: Fence) -> QuerySet[Run]:
     return Run.objects.filter(pk=fence.run_id, epoch=fence.epoch, status=RunStatus.RUNNING)
 
 
-def _locked(fence: Fence) -> Run | None:
-    """The same with its session locked."""
+def locked(fence: Fence) -> Run | None:
+    """The same with its session locked, in one statement."""
     run = lock_session_of(fence.run_id)
     holds = run is not None and (run.epoch, run.status) == (fence.epoch, RunStatus.RUNNING)
     return run if holds else None
@@ -173,7 +173,7 @@ def append(fence: Fence, new: Sequence[events.NewEvent]) -> bool:
 
     Doing it again writes nothing twice, as long as each event has a ``once_key``.
     """
-    run = _locked(fence)
+    run = locked(fence)
     if run is None:
         return False
     events.record_all(run.session, new, run=run)

@@ -54,6 +54,9 @@ class Session(models.Model):
     #: When its lock was taken: the one moment of all that is done under it. Not stored, and missing
     #: from a session that is not locked. See ``agents.locking``.
     locked_at: datetime
+    #: The verb that holds the lock ends with ``moves.restate``, which then stores ``last_seq`` once.
+    #: Not stored.
+    is_restated_at_the_end: bool = False
 
     class Meta:
         ordering = ("-created_at", "-id")

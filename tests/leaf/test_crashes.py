@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import tempfile
@@ -23,7 +24,7 @@ from asks.models import Gate, Verdict
 from tests.conftest import SERVER
 from tests.dispatch.test_outage import SETTINGS, power_cut
 from tests.dispatch.world import Worker, disconnect, eventually, point_at
-from tests.leaf.world import ITEM, key_for, leaf_agent
+from tests.leaf.world import ITEM, Folder, key_for, leaf_agent
 from tests.live_server import LiveServer
 from workspace.postgres import LocalPostgres
 
@@ -127,6 +128,46 @@ def test_whatever_is_killed_the_end_is_the_same(house: House, agent: Agent, vict
     }
 
 
+@pytest.mark.case("leaf-Q03", "leaf-Q05", "leaf-M08", "C34")
+@pytest.mark.parametrize("victim", ["web", "worker", "postgres"])
+def test_whatever_is_killed_the_files_are_the_same(
+    house: House, agent: Agent, volume: Path, victim: str
+) -> None:
+    """Asynchronous, so that nobody but a job of the queue writes them."""
+    agent.settings["volume"] = str(volume)
+    agent.save(update_fields=["settings"])
+    token = key_for(agent, agent.owners.get())
+    folder = Folder(volume)
+    house.start()
+    for number, step in enumerate(STEPS):
+        if decision := step.get("decision"):
+            folder.write(folder.decision, decision)
+        envelope = folder.envelope(decided=bool(step), later=True)
+        Caller(house.web.url, token, envelope, wanted=202).answer()
+        eventually(lambda: _runs(agent) > number, "the step's run is there")  # noqa: B023
+        time.sleep(THINKS / 2)
+        house.kill(victim)  # in the middle of the turn
+        eventually(lambda: _says(folder, number), "the volume says so")  # noqa: B023
+        house.kill(victim)  # while it is parked, or over
+
+    files = sorted(path.name for path in folder.result.parent.iterdir())
+    assert files == ["i1.json", "i1.json.status"]
+    assert json.loads(folder.result.read_text())["verdict"] == "FLAGGED"
+    assert final_state(agent)["gates"] == [
+        (0, "reject", "check the callers"),
+        (1, "approve", ""),
+    ]
+
+
+def _says(folder: Folder, step: int) -> bool:
+    """Whether the marker of a step is there: two gates, then the end."""
+    path = folder.done if step == 2 else folder.gate
+    if not path.exists():
+        return False
+    said = json.loads(path.read_text())
+    return bool(said["status"] == "done" if step == 2 else said["gateId"] == step)
+
+
 def final_state(agent: Agent) -> dict[str, Any]:
     """All that must be the same whatever was killed."""
     session = Session.objects.get(agent=agent, is_home=False)
@@ -155,8 +196,9 @@ def final_state(agent: Agent) -> dict[str, Any]:
 class Caller:
     """An orchestrator that sends the same envelope until it is answered, as it is told to."""
 
-    def __init__(self, url: str, token: str, envelope: dict[str, Any]) -> None:
+    def __init__(self, url: str, token: str, envelope: dict[str, Any], wanted: int = 200) -> None:
         self._said: dict[str, Any] = {}
+        self._wanted = wanted
         self._send: Callable[[], httpx.Response] = lambda: httpx.post(
             f"{url}/runs",
             json=envelope,
@@ -175,7 +217,7 @@ class Caller:
             except httpx.HTTPError:
                 time.sleep(0.1)
                 continue
-            if response.status_code == 200:
+            if response.status_code == self._wanted:
                 self._said = response.json()
             time.sleep(0.1)
 

@@ -14,7 +14,13 @@ import pytest
 
 from workspace.protocols.responses import question_file
 from workspace.protocols.responses.question_file import BadQuestion, Question
-from workspace.protocols.responses.run_directory import DirectoryInUse, Pinned, pinned, sweep
+from workspace.protocols.responses.run_directory import (
+    DirectoryInUse,
+    Pinned,
+    pinned,
+    sweep,
+    sweep_if_due,
+)
 
 GOOD = {"request_id": "ledger", "question": "Which ledger?", "options": ["EU", "US"]}
 NOBODY = 65534
@@ -271,3 +277,14 @@ def test_idle_directories_are_swept_and_those_in_use_are_not(tmp_path: Path) -> 
         assert sweep(tmp_path, older_than=60) == [tmp_path / "old"]
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held", "young"]
+
+
+def test_it_is_not_swept_again_at_once(tmp_path: Path) -> None:
+    sweep_if_due(tmp_path, older_than=3600)
+    (tmp_path / "old").mkdir()
+    os.utime(tmp_path / "old", (0, 0))
+
+    sweep_if_due(tmp_path, older_than=3600)
+    assert (tmp_path / "old").exists()
+    sweep_if_due(tmp_path, older_than=0)
+    assert not (tmp_path / "old").exists()

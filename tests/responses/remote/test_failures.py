@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -135,6 +136,30 @@ def test_a_server_that_says_when_to_come_again_is_believed(
     session.refresh_from_db()
     assert session.wake_at is not None
     assert session.wake_at > timezone.now() + timedelta(seconds=100)
+    assert InboxItem.objects.filter(kind="verdict", state="queued").exists()
+
+
+IN_TWO_MINUTES = "a date"
+
+
+@pytest.mark.parametrize(
+    ("said", "least"),
+    [("", 20), ("nan", 20), ("soon", 20), ("1e400", 30 * 86_400), (IN_TWO_MINUTES, 100)],
+)
+def test_whatever_a_server_says_of_when_the_answer_waits(
+    agent: Agent, owner: User, remote: Remote, said: str, least: int
+) -> None:
+    """A date counts like seconds; what is neither is as if nothing had been said."""
+    if said == IN_TWO_MINUTES:
+        said = format_datetime(timezone.now() + timedelta(seconds=120))
+    session = start(agent, owner)
+    remote.then(refuses(429, Retry_After=said))
+
+    decide(session, owner, "EU")
+
+    session.refresh_from_db()
+    assert session.wake_at is not None
+    assert session.wake_at > timezone.now() + timedelta(seconds=least)
     assert InboxItem.objects.filter(kind="verdict", state="queued").exists()
 
 

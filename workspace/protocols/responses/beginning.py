@@ -15,7 +15,6 @@ from django.db import transaction
 
 from agents import moves, starting, waking
 from agents.lifecycle import Cause, InboxKind, InboxState
-from agents.locking import lock_session
 from agents.models import InboxItem, Run, Session
 from agents.runtime import Turn
 from agents.starting import ClaimLost
@@ -85,10 +84,10 @@ def begin(turn: Turn, settings: HybridSettings) -> Job | Nothing:
 
     Doing it again finds the same response.
     """
-    session = lock_session(turn.session_id)
-    run = starting.held(turn.fence).first()
+    run = starting.locked(turn.fence)
     if run is None:
         raise ClaimLost
+    session = run.session
     response = _response_of(session, run, settings)
     if isinstance(response, Nothing):
         return response

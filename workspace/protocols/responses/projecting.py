@@ -133,7 +133,7 @@ def _usage(stream: Stream, session: Session, event: Event) -> None:
 
 def _ended(stream: Stream, session: Session, event: Event) -> None:
     assert event.run is not None  # noqa: S101 -- hear() takes events of runs only
-    asks = list(Ask.objects.filter(run=event.run).prefetch_related("options").order_by("pk"))
+    asks = _asked(event)
     error = _error(event, asks)
     status = ResponseStatus.FAILED if error else ResponseStatus.COMPLETED
     response = stream.response
@@ -145,6 +145,13 @@ def _ended(stream: Stream, session: Session, event: Event) -> None:
         for ask in asks:
             stream.call(REQUEST_INFO, ask.request_key, compact(_arguments(response, ask)))
     stream.ended(status, at=session.locked_at, envelope=envelope_of(response, status), error=error)
+
+
+def _asked(event: Event) -> list[Ask]:
+    """What the turn asked: only one that ended blocked asks anything."""
+    if event.data["outcome"] != Outcome.BLOCKED:
+        return []
+    return list(Ask.objects.filter(run=event.run).prefetch_related("options").order_by("pk"))
 
 
 def _error(event: Event, asks: list[Ask]) -> str:

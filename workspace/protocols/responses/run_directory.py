@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Seconds from one look at what may be swept to the next: a turn does not wait for it each time.
+SWEEP_EVERY = 60.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Only its owner enters it: what a brain saves may be confidential.
 MODE = 0o700
@@ -86,6 +88,18 @@ def _lock(fd: int) -> None:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             raise DirectoryInUse("Another turn works in this run directory.") from error
         raise
+
+
+_swept: dict[Path, float] = {}
+
+
+def sweep_if_due(folder: Path, *, older_than: float) -> None:
+    """Sweep, unless this process has looked there a moment ago."""
+    now = time.monotonic()
+    last = _swept.get(folder)
+    if last is None or now - last >= min(SWEEP_EVERY, older_than):
+        _swept[folder] = now
+        sweep(folder, older_than=older_than)
 
 
 def sweep(folder: Path, *, older_than: float) -> list[Path]:

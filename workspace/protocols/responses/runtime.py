@@ -87,7 +87,7 @@ class _Work:
         folder = runs_folder(self._turn.agent.slug)
         if self._job.is_first:
             idle = self._settings.idle_timeout_seconds
-            await asyncio.to_thread(run_directory.sweep, folder, older_than=idle)
+            await asyncio.to_thread(run_directory.sweep_if_due, folder, older_than=idle)
         try:
             with run_directory.pinned(folder / self._job.root) as directory:
                 emptied = await asyncio.to_thread(self._prepare, directory)

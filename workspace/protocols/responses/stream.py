@@ -193,8 +193,9 @@ class Stream:
         return "".join(json.loads(data)["delta"] for data in [*stored, *fresh])
 
     def _output(self) -> list[Json]:
-        stored = self._rows(_DONE).values_list("data", flat=True)
         fresh = [row.data for row in self._new if row.type == _DONE]
+        all_are_fresh = len(fresh) == self.response.item_count
+        stored = [] if all_are_fresh else self._rows(_DONE).values_list("data", flat=True)
         return [json.loads(data)["item"] for data in [*stored, *fresh]]
 
     def _rows(self, kind: str) -> QuerySet[ResponseEvent]:

@@ -52,12 +52,13 @@ async def whole(pk: int, session_id: int) -> AsyncGenerator[bytes, None]:
     deadline = asyncio.get_running_loop().time() + LONGEST_CALL
     async with _reasons_to_look(session_id) as watcher:
         while True:
-            response = await in_database(Response.objects.get, pk=pk)
-            if not response.is_under_way or asyncio.get_running_loop().time() > deadline:
+            late = asyncio.get_running_loop().time() > deadline
+            body = await in_database(_body, pk, as_it_stands=late)
+            if body or late:
                 break
             if not await watcher.woken(KEEP_ALIVE):
                 yield b" "
-    yield shapes.compact(await in_database(body_of, response)).encode()
+    yield body
 
 
 @asynccontextmanager
@@ -78,6 +79,13 @@ def _read(pk: int, after: int) -> Read:
     last = found[-1][0] if found else after
     over = found[-1][1] in TERMINAL if found else _nothing_comes_after(pk, after)
     return Read(sent.encode(), last, over)
+
+
+def _body(pk: int, *, as_it_stands: bool) -> bytes:
+    """The response as JSON once it is over, or ``as_it_stands``; nothing before."""
+    found = Response.objects.all() if as_it_stands else Response.objects.exclude(ended_at=None)
+    response = found.filter(pk=pk).first()
+    return shapes.compact(body_of(response)).encode() if response else b""
 
 
 def _nothing_comes_after(pk: int, seq: int) -> bool:

@@ -6,10 +6,13 @@ Whatever a server does comes out as one of the exceptions here, in words for the
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -20,6 +23,8 @@ from workspace.protocols.responses.shapes import Json
 
 CONNECT_SECONDS = 10.0
 LARGEST_ERROR = 64 * 1024
+#: Seconds: no server is believed to be away for longer.
+LONGEST_WAIT = 31 * 86_400.0
 #: Statuses after which trying again may help, and those that say that nothing was taken.
 _LATER, _NOT_TAKEN = frozenset({408, 425, 429}), frozenset({425, 429, 503})
 #: The event by which a whole response that came as JSON is told.
@@ -216,8 +221,18 @@ def _error_of(raw: bytes) -> Json:
 
 
 def _seconds(text: str) -> float | None:
-    """Retry-After in seconds; a date counts as not said."""
+    """Retry-After in seconds from now, a month at the most; None for what is neither that nor a date."""
     try:
-        return max(0.0, min(float(text), 31 * 86_400.0))
+        seconds = float(text)
     except ValueError:
-        return None
+        seconds = _until(text)
+    return None if math.isnan(seconds) else max(0.0, min(seconds, LONGEST_WAIT))
+
+
+def _until(text: str) -> float:
+    """Seconds until a date of HTTP; NaN for what is none."""
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return math.nan
+    return (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

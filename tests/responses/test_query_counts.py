@@ -1,0 +1,76 @@
+"""How many statements a turn that parks takes, from its request to its question: pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import Max
+from django.test.utils import CaptureQueriesContext
+
+from agents import settling, starting
+from agents.models import Run, Session
+from agents.runtime import Ended, Turn
+from tests.responses.world import Caller, brain, hybrid_agent, key_for, play, question
+from workspace.protocols.responses import beginning
+from workspace.protocols.responses.settings import HybridSettings
+
+pytestmark = pytest.mark.django_db
+
+CREATING, CLAIMING, BEGINNING, TELLING, SETTLING = 14, 5, 6, 4, 20
+
+
+def statements(verb: Callable[[], object]) -> int:
+    """How many statements a verb sends, not counting where transactions begin and end."""
+    with CaptureQueriesContext(connection) as sent:
+        verb()
+    return sum("SAVEPOINT" not in query["sql"] for query in sent)
+
+
+def claim(run: Run, *, again: bool = False) -> Turn:
+    turn = starting.claim(run_id=run.pk, worker="test", again=again)
+    assert turn is not None
+    return turn
+
+
+def begin(turn: Turn) -> None:
+    beginning.begin(turn, HybridSettings.model_validate(turn.agent.settings))
+
+
+@pytest.mark.parametrize("before", [1, 4])
+def test_a_turn_that_parks(owner: User, tmp_path: Path, before: int) -> None:
+    agent = hybrid_agent(owner, command=brain(tmp_path, question()), max_usd_per_run=None)
+    caller = Caller(key_for(agent, owner))
+    for _ in range(before):
+        caller.create("{}")
+
+    assert statements(lambda: caller.send(input="{}")) <= CREATING
+    run = Run.objects.latest("pk")
+    assert statements(lambda: claim(run)) <= CLAIMING
+    turn = claim(run, again=True)
+    assert statements(lambda: begin(turn)) <= BEGINNING
+    opening = starting.started(turn, worker="test")
+    assert statements(lambda: starting.append(turn.fence, [opening])) <= TELLING
+    ended = play(turn)[-1]
+    assert isinstance(ended, Ended)
+    assert statements(lambda: settling.settle(turn.fence, ended)) <= SETTLING
+
+
+def test_a_session_knows_its_last_event_whoever_wrote_it(owner: User, tmp_path: Path) -> None:
+    """Opening and settling store the number once, at their end."""
+    agent = hybrid_agent(owner, command=brain(tmp_path, question()))
+    caller = Caller(key_for(agent, owner))
+
+    paused = caller.create("{}")
+    _check()
+    caller.answer(paused, "EU")
+    _check()
+
+
+def _check() -> None:
+    sessions = Session.objects.annotate(newest=Max("events__seq"))
+    for session in sessions:
+        assert session.last_seq == session.newest
