@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from tests.responses.world import (
     words,
 )
 from workspace.models import Response
+from workspace.protocols.responses import run_directory
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +88,28 @@ def test_after_the_idle_timeout_the_request_and_the_essentials_are_still_told(
     assert "was cleared" in told
     assert '"target_date": "2026-10-16"' in told
     assert '{"rows": 3}' in told
+
+
+@pytest.mark.case("responses-S49", "responses-S28")
+def test_a_directory_that_was_swept_away_is_made_again(owner: User, tmp_path: Path) -> None:
+    """The sweep of another chain's turn took it: the brain is told, and derives its work again."""
+    script = (
+        "if '# The answer' in prompt:\n    print(prompt, os.listdir())\n"
+        f"else:\n    pathlib.Path('work').write_text('x')\n    {question()}"
+    )
+    caller = Caller(key_for(hybrid_agent(owner, command=brain(tmp_path, script)), owner))
+    paused = caller.create(REQUEST)
+    before = directory_of(paused)
+    os.utime(before, (0, 0))
+    assert run_directory.sweep(before.parent, older_than=60) == [before]
+
+    done = caller.answer(paused, "EU")
+
+    assert directory_of(done) == before
+    assert before.stat().st_mode & 0o777 == run_directory.MODE
+    assert words(done).rstrip().endswith("[]")
+    assert "was cleared" in words(done)
+    assert '"target_date": "2026-10-16"' in words(done)
 
 
 @pytest.mark.case("responses-S30")

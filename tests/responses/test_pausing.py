@@ -234,7 +234,7 @@ def test_a_brain_is_ended_when_it_has_spent_too_much(owner: User, tmp_path: Path
     time.sleep(3600)
     """
 
-    failed = with_brain(owner, tmp_path, script).create(REQUEST)
+    failed = with_brain(owner, tmp_path, script, wall_clock_seconds=30).create(REQUEST)
 
     assert failed["status"] == "failed"
     assert "USD" in failed["error"]["message"]

@@ -14,15 +14,12 @@ from django.utils import timezone
 from agents import steering
 from agents.lifecycle import Outcome, RunStatus, SessionState, Status
 from agents.models import Agent, InboxItem, Run, Session
-from asks.lifecycle import AskStatus
-from asks.models import Ask
 from tests.factories import home_of
 from tests.responses.remote.acts import DONE, PAUSED, ask_of, decide, told
 from tests.responses.remotes import (
     Exchange,
     Remote,
     drive,
-    question,
     refuses,
     remote_agent,
     response,
@@ -369,19 +366,6 @@ def test_an_error_event_in_the_middle_fails_the_run(
     start(agent, owner)
 
     assert "The model is gone." in Run.objects.get().error
-
-
-def test_a_question_asked_again_after_it_was_answered_is_not_answered_by_itself(
-    agent: Agent, owner: User, remote: Remote
-) -> None:
-    """A host that runs a second effect for a second answer gets one answer for one call_id."""
-    session = start(agent, owner)
-    remote.then(tells(response(question(), name="resp_2")))
-
-    decide(session, owner, "EU")
-
-    assert len(remote.posts) == 2
-    assert not Ask.objects.filter(session=session, status=AskStatus.OPEN).exists()
 
 
 def test_settings_are_checked_when_saved(owner: User) -> None:

@@ -14,7 +14,6 @@ messages hold words and tool uses, and its result line has the shape above.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -152,4 +151,5 @@ def _object(line: str) -> Json | None:
 def _amount(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) and 0 <= value < 1e6 else None
+    # Neither NaN nor an integer that no float can hold passes a comparison.
+    return float(value) if 0 <= value < 1e6 else None

@@ -42,14 +42,16 @@ class Choice(BaseModel):
 class Question(BaseModel):
     """A question of a remote agent, as it is remembered until it is answered.
 
-    ``response`` is the response that asked, ``place`` its place among its questions. A question that
-    is not ``readable`` is shown and can only be closed. ``params`` are those of an approval.
+    ``response`` is the response that asked, ``place`` its place among its questions, ``times`` how
+    often something was asked by its call_id. A question that is not ``readable`` is shown and can
+    only be closed. ``params`` are those of an approval.
     """
 
     dialect: Dialect
     call_id: str
     response: str = ""
     place: int = 0
+    times: int = 1
     text: str
     choices: list[Choice] = []
     readable: bool = True
@@ -60,9 +62,18 @@ class Question(BaseModel):
     @property
     def key(self) -> str:
         """What the ask is known by here: the call_id, or a digest of one that cannot be kept."""
+        again = f"#{self.times}" if self.times > 1 else ""
         if 0 < len(self.call_id) <= MAX_KEY and is_storable(self.call_id):
-            return self.call_id
-        return "call-" + hashlib.sha256(self.call_id.encode(errors="replace")).hexdigest()[:32]
+            return self.call_id + again
+        return f"call-{_digest(self.call_id)}{again}"
+
+    @property
+    def mark(self) -> str:
+        """The same for the same words under the same call_id, and for nothing else."""
+        offered = [choice.label for choice in self.choices]
+        return _digest(
+            json.dumps([self.call_id, self.text, offered, self.operation, self.params], default=str)
+        )
 
     def draft(self) -> AskDraft:
         """The question as it is asked here."""
@@ -118,6 +129,10 @@ class Question(BaseModel):
             "call_id": self.call_id,
             "output": output if isinstance(output, str) else json.dumps(output),
         }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
 
 def of_item(item: Json) -> Question | None:  # noqa: PLR0911 -- one line for each dialect

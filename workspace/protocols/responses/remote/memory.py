@@ -39,8 +39,8 @@ class Memory(BaseModel):
     """``sends`` counts what the server has taken; ``last`` is the response that words follow.
 
     ``pending`` are questions by their keys, ``held`` answers to some of several, ``answered`` the
-    call_ids that were sent and taken: a call_id is never answered twice. ``done`` is what the turn
-    has carried already.
+    call_ids that were sent and taken, ``marks`` the questions of theirs: none is answered twice.
+    ``done`` is what the turn has carried already.
     """
 
     sends: int = 0
@@ -50,13 +50,16 @@ class Memory(BaseModel):
     pending: dict[str, Question] = {}
     held: dict[str, tuple[str, str]] = {}
     answered: list[str] = []
+    marks: list[str] = []
     done: list[str] = []
     under_way: UnderWay | None = None
     unsent: Unsent | None = None
 
     def taken(self, calls: Sequence[str]) -> None:
         """The server has taken the answers to these questions."""
+        done = [found.mark for found in self.pending.values() if found.call_id in calls]
         self.answered = [*self.answered, *calls][-REMEMBERED:]
+        self.marks = [*self.marks, *done][-REMEMBERED:]
         self.pending = {
             key: found for key, found in self.pending.items() if found.call_id not in calls
         }

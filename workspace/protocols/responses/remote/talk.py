@@ -27,6 +27,7 @@ from workspace.protocols.responses.remote.settings import RemoteSettings
 
 CLOSED = "The question was closed without an answer. Nothing was sent."
 WAITS = "Nothing was sent: it waits for an answer."
+ANSWERED = "the agent asks it again, and it was answered; one question is answered once"
 ENDED = "Ended by the owner. Nothing more was sent."
 
 
@@ -185,12 +186,21 @@ class Talk:
         memory.taken(send.calls)
         memory.done += send.batch
         memory.last, memory.conversation = reply.name, reply.conversation or memory.conversation
-        for place, question in enumerate(reply.questions.values()):
-            if question.call_id not in memory.answered:
-                question.response, question.place = reply.name, place
-                memory.pending[question.key] = question
+        yield from self._asked(reply)
         if reply.text:
             self.endings.reports.append(reply.text)
+
+    def _asked(self, reply: Reply) -> Iterator[Ignored]:
+        """Remember what is asked. What was answered is not asked again, however a server repeats it;
+        other words under the same call_id are another question.
+        """
+        for place, question in enumerate(reply.questions.values()):
+            if question.mark in self.memory.marks:
+                yield Ignored(question.text[:2000], ANSWERED)
+                continue
+            question.times = 1 + self.memory.answered.count(question.call_id)
+            question.response, question.place = reply.name, place
+            self.memory.pending[question.key] = question
 
     def _note(self, send: Send) -> Started:
         """Written down before anything is sent, and again once the response has a name."""
