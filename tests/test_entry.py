@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from functools import partial
 from io import StringIO
 
 import pytest
@@ -11,6 +12,7 @@ from django.db import IntegrityError, connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.races.racing import race
 from workspace.entry import LIFETIME, issue_token, use_token
 from workspace.models import EntryLink
 
@@ -111,6 +113,14 @@ def test_database_refuses_a_use_after_the_end(alice: User) -> None:
 
     with pytest.raises(IntegrityError, match="entry_link_used_in_time"):
         EntryLink.objects.update(used_at=link.expires_at + timedelta(seconds=1))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_use_that_waited_for_another_signs_nobody_in(alice: User) -> None:
+    """A double click, or a link that two people open: the second waits and then finds it used."""
+    token = issue_token(alice)
+    raced = race(partial(use_token, token), partial(use_token, token))
+    assert (raced.first, raced.second) == (alice, None)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -67,11 +67,14 @@ def _page(request: HttpRequest, person: User | None) -> HttpResponse:
 
 
 def _usable(token: str) -> QuerySet[EntryLink]:
+    """The link, by conditions on its own row: through a join Django would update what a subquery
+    found, and of two uses at once the second would not look again after it has waited.
+    """
     return EntryLink.objects.filter(
         token_hash=_hash(token),
         used_at=None,
         expires_at__gt=timezone.now(),
-        user__is_active=True,
+        user__in=User.objects.filter(is_active=True),
     )
 
 
