@@ -137,10 +137,17 @@ def test_old_news_of_an_asynchronous_harness_is_no_refusal(owner: User) -> None:
     assert mine.word == "done"
 
 
-@pytest.mark.parametrize("lost", [{"status": "queued"}, {"status": "queued", "known": False}])
-def test_a_harness_that_forgot_a_parked_session_has_lost_it(
-    owner: User, lost: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"status": "queued"},
+        {"status": "queued", "known": False},
+        {"status": "unknown"},
+        (404, {"error": "session_not_found"}),
+    ],
+    ids=["queued", "not-known", "unknown", "404"],
+)
+def test_a_harness_that_forgot_a_parked_session_has_lost_it(owner: User, lost: Answer) -> None:
     harness = Scripted(posts=[paused(2)], statuses=[lost])
     mine = driver(owner, harness)
     mine.carry()

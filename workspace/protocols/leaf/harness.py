@@ -20,6 +20,7 @@ from workspace.protocols.leaf.wire import Refs, is_verdict, session_key
 MAX_REPLY = 1024 * 1024
 CONNECT_SECONDS, STATUS_SECONDS = 10.0, 30.0
 PAUSED = frozenset({"paused", "awaiting_approval"})
+UNKNOWN = "unknown"
 UNDER_WAY = frozenset({"accepted", "queued", "running", "resuming", "retrying"})
 
 
@@ -36,6 +37,10 @@ class Away(Exception):
 
 class Misused(Exception):
     """The harness will not have this, however often it is sent."""
+
+
+class NotThere(Misused):
+    """It has nothing of that name."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,13 @@ class Harness:
             if self.facts.tenant:
                 asked["tenant"] = self.facts.tenant
         return self._told(await self._call("GET", "/runs/status", STATUS_SECONDS, params=asked))
+
+    async def status_of_parked(self) -> Told:
+        """The same of a session that it had parked: what it does not find, it does not know."""
+        try:
+            return await self.status()
+        except NotThere:
+            return Told(UNKNOWN, known=False)
 
     def _envelope(self, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         facts = self.facts
@@ -224,7 +236,7 @@ def _as_told(said: dict[str, Any], gate: dict[str, Any], verdict: object) -> Tol
         verdict=dict(verdict) if isinstance(verdict, dict) and is_verdict(verdict) else None,
         reason=": ".join(filter(None, (_text(said.get("reason")), _text(said.get("message"))))),
         refused=_text(refused.get("detail")) if isinstance(refused, dict) else "",
-        known=said.get("known") is not False,
+        known=said.get("known") is not False and said.get("status") != UNKNOWN,
     )
 
 
@@ -243,9 +255,8 @@ def _read(reply: httpx.Response) -> dict[str, Any]:
         raise Away(f"The harness failed with HTTP {reply.status_code}.")
     if reply.status_code >= 400:
         error = said.get("error") if isinstance(said, dict) else ""
-        raise Misused(
-            f"The harness refuses this with HTTP {reply.status_code} {error}".strip() + "."
-        )
+        words = f"The harness refuses this with HTTP {reply.status_code} {error}".strip() + "."
+        raise NotThere(words) if reply.status_code == 404 else Misused(words)
     if not isinstance(said, dict) or not isinstance(said.get("status"), str):
         raise Away("The harness answered with something that is no leaf reply.")
     return said

@@ -143,7 +143,7 @@ class _Talk:
     ) -> Ended:
         """Look before sending: a harness that lost a parked session would start it all over."""
         if self.memory.parked is not None and not even_if_lost:
-            before = await harness.status()
+            before = await harness.status_of_parked()
             self._say("How it stands", before)
             if not before.known or before.word == "queued":
                 self.memory.unsent = decision
