@@ -99,8 +99,7 @@ def begin(turn: Turn, settings: HybridSettings) -> Job | Nothing:
 
 
 def _response_of(session: Session, run: Run, settings: HybridSettings) -> Response | Nothing:
-    found = Response.objects.filter(session=session, ended_at=None)
-    under_way = {one.pk: one for one in found.select_related("root", "previous")}
+    under_way = _under_way(session)
     groups = _groups(session, run, under_way)
     bound = next((one for one in under_way.values() if one.run_id == run.pk), None)
     if bound is not None:
@@ -118,6 +117,20 @@ def _response_of(session: Session, run: Run, settings: HybridSettings) -> Respon
     if kind == "retry":
         return _request_once_more(session, Response.objects.get(pk=number))
     return _of_words(session, groups[key], settings)
+
+
+def _under_way(session: Session) -> dict[int, Response]:
+    """The responses that are not over, each with its chain's root and the one that it follows.
+
+    Most follow none, and then those are not looked for.
+    """
+    found = Response.objects.filter(session=session, ended_at=None).order_by("pk").in_bulk()
+    wanted = {pk for one in found.values() for pk in (one.root_id, one.previous_id) if pk}
+    followed = Response.objects.in_bulk(wanted) if wanted else {}
+    for one in found.values():
+        one.root = followed.get(one.root_id or 0)
+        one.previous = followed.get(one.previous_id or 0)
+    return found
 
 
 _Groups = dict[tuple[str, int], list[InboxItem]]

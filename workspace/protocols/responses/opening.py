@@ -83,7 +83,6 @@ def _follow(
     return response
 
 
-@transaction.atomic
 def _open(
     key: ApiKey,
     create: Create,
@@ -95,6 +94,7 @@ def _open(
 ) -> Response:
     wanted = _wanted(key, create, settings, commentary=commentary)
     title = CONFIDENTIAL if wanted.confidential else create.text.strip()[:TITLE]
+    # Opening is the one transaction of it: another around it would only cost.
     made: list[Response] = []
 
     def begin(session: Session) -> None:
