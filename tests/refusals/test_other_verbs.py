@@ -148,7 +148,9 @@ def test_over_the_api_neither_a_stranger_nor_the_agent_takes_it_back(
     assert row_of(ask) == before
 
 
-@pytest.mark.parametrize("one", [one for one in TRIES if one.verb == "withdraw"], ids=str)
+@pytest.mark.parametrize(
+    "one", [one for one in TRIES if one.verb == "withdraw"], ids=lambda one: str(one.reason)
+)
 def test_over_the_api_it_is_refused_for_the_same_reasons(scene: Scene, one: Try) -> None:
     ask = _asked(scene, one)
     before = row_of(ask)
