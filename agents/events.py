@@ -90,7 +90,7 @@ def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> l
     if not keys:
         return list(new)
     before = Event.objects.filter(session=session, run=run, once_key__in=keys)
-    landed = set(before.values_list("once_key", flat=True))
+    landed = set(before.order_by().values_list("once_key", flat=True))
     fresh = []
     for event in new:
         if event.once_key and event.once_key in landed:
