@@ -10,6 +10,7 @@ from agents.models import Run, Session
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
 from asks.models import Gate, Verdict
+from asks.prepared import Prepared
 from workspace.protocols.leaf.facts import LeafFacts
 from workspace.protocols.leaf.gates import Request, State, state_of
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT, Decision, validate_decision
@@ -139,11 +140,15 @@ def standing(session: Session) -> Standing:
 
 def glance(session_id: int) -> Word | None:
     """The word of a session with a turn under way, by one query; None when there is none."""
-    runs = Run.objects.filter(session=session_id).order_by("-number")
-    newest = runs.values_list("status", flat=True).first()
-    if newest == RunStatus.QUEUED:
+    newest = [status for (status,) in _NEWEST.rows(session_id)]
+    if newest == [RunStatus.QUEUED]:
         return "queued"
-    return "running" if newest == RunStatus.RUNNING else None
+    return "running" if newest == [RunStatus.RUNNING] else None
+
+
+_NEWEST = Prepared(
+    lambda pk: Run.objects.filter(session=pk).order_by("-number").values_list("status")[:1]
+)
 
 
 def _word_of_live(run: Run | None, *, resumes: bool) -> Word:
