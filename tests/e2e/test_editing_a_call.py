@@ -72,7 +72,8 @@ def looks_right(page: Page) -> None:
 def test_a_wrong_change_is_said_and_a_right_one_is_approved(
     page: Page, owner: User, sign_in: SignIn, ask: Ask, no_errors: NoErrors, scheme: str
 ) -> None:
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    # What fades in is looked at when it is there.
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
     sign_in(owner)
     page.goto("/")
     card = page.locator(f"#ask-{ask.pk}")
