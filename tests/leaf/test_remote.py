@@ -340,24 +340,24 @@ def test_the_harness_knows_the_volume_by_another_path(owner: User, volume: Path)
     marker = {"sessionId": "x", "gateId": 0, "gate": {"summary": "s", "proposed_action": "p"}}
 
     class Harness(Scripted):
-        """Reads and writes the volume as /work."""
+        """Reads and writes the volume as /mnt/leaf."""
 
         def _answer(self, request: httpx.Request) -> httpx.Response:
             response = super()._answer(request)
             if request.method == "POST":
                 refs = self.sent[-1]
-                place = refs["resultRef"].replace("/work", str(volume)) + ".gate"
+                place = refs["resultRef"].replace("/mnt/leaf", str(volume)) + ".gate"
                 Path(place).write_text(json.dumps({"status": "awaiting_approval", **marker}))
             return response
 
     harness = Harness(posts=[{"status": "paused", "gateId": 0}])
-    files = {"dialect": "files", "volume": str(volume), "volume_known_as": "/work"}
+    files = {"dialect": "files", "volume": str(volume), "volume_known_as": "/mnt/leaf"}
     mine = driver(owner, harness, **files)
 
     mine.carry()
 
     refs = harness.sent[0]
-    assert refs["inputsRef"].startswith("/work/needs-you/")
-    there = Path(refs["inputsRef"].replace("/work", str(volume)))
+    assert refs["inputsRef"].startswith("/mnt/leaf/needs-you/")
+    there = Path(refs["inputsRef"].replace("/mnt/leaf", str(volume)))
     assert json.loads(there.read_text()) == ITEM
     assert mine.ask.gate.params["proposed_action"] == "p"

@@ -148,11 +148,11 @@ def test_only_plain_small_files_are_read(on: Volume, volume: Path) -> None:
 
 
 def test_the_other_side_may_know_the_volume_by_another_path(volume: Path) -> None:
-    on = Volume(str(volume), "/work")
+    on = Volume(str(volume), "/mnt/leaf")
 
-    on.write("/work/run/r.json", {"a": 1})
+    on.write("/mnt/leaf/run/r.json", {"a": 1})
 
     assert (volume / "run/r.json").read_text() == '{"a":1}'
     assert on.read(f"{volume}/run/r.json") == {"a": 1}
     with pytest.raises(Outside):
-        on.check("/workshop/r.json")
+        on.check("/mnt/leafage/r.json")
