@@ -239,11 +239,10 @@ def test_sigterm_stops_everything_and_the_next_finds_what_was_stored(
 
 
 def test_ctrl_c_stops_everything(up: Callable[..., Up]) -> None:
-    one = up()
+    one = up("--workers", "2")
     one.ready()
-
+    assert sum("worker" in command_of(pid) for pid in children_of(one.process.pid)) == 2
     one.process.send_signal(signal.SIGINT)
-
     assert one.ended() == 0
     assert leftovers(one) == []
 

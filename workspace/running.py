@@ -46,7 +46,7 @@ class Plan:
     host: str
     port: int
     world: str
-    worker: bool
+    workers: int
 
 
 def run(plan: Plan, say: Callable[[str], None]) -> None:
@@ -63,7 +63,7 @@ def run(plan: Plan, say: Callable[[str], None]) -> None:
             supervisor = Supervisor(say)
             down.callback(supervisor.stop)
             address = address_for_people(listener)
-            start_children(supervisor, listener, worker=plan.worker)
+            start_children(supervisor, listener, workers=plan.workers)
             wait_until_healthy(address, supervisor)
             say(f"Ready: {address_to_open(address)}{entry_path()}")
             disconnect()
@@ -145,8 +145,8 @@ def database_up(say: Callable[[str], None]) -> Iterator[LocalPostgres | None]:
         leave(database, say)
 
 
-def start_children(supervisor: Supervisor, listener: socket.socket, *, worker: bool) -> None:
-    """Start the web process on our socket, and the worker."""
+def start_children(supervisor: Supervisor, listener: socket.socket, *, workers: int) -> None:
+    """Start the web process on our socket, and so many workers."""
     manage = [sys.executable, str(PROJECT / "manage.py")]
     if listener.family == socket.AF_INET6:
         # daphne takes over IPv4 sockets only; this one it opens by itself.
@@ -156,7 +156,7 @@ def start_children(supervisor: Supervisor, listener: socket.socket, *, worker: b
     else:
         descriptor = listener.fileno()
         supervisor.start("web", [*manage, "web", "--fd", str(descriptor)], pass_fds=[descriptor])
-    if worker:
+    for _ in range(workers):
         supervisor.start("worker", [*manage, "worker"])
 
 

@@ -1,6 +1,7 @@
 """`manage.py up`: everything on one machine, and a link to sign in with."""
 
 import os
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -9,6 +10,13 @@ from workspace.preparing import CannotRunError
 from workspace.running import Plan, run
 
 WORLDS = ("demo", "conformance", "none")
+
+
+def _some(text: str) -> int:
+    """A number from 1 to 64, for argparse."""
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 64:
+        raise ArgumentTypeError(f"{text!r} is no number from 1 to 64")
+    return int(text)
 
 
 class Command(BaseCommand):
@@ -25,10 +33,17 @@ class Command(BaseCommand):
         parser.add_argument("--state", metavar="DIR", help="the state folder (NEEDS_YOU_STATE)")
         parser.add_argument("--world", choices=WORLDS, default="demo", help="what to start with")
         parser.add_argument("--no-worker", action="store_true", help="run no agents here")
+        parser.add_argument(
+            "--workers",
+            type=_some,
+            default=os.environ.get("WORKER_PROCESSES") or "1",
+            help="worker processes, each of which fills one core at the most (WORKER_PROCESSES)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         # `--state` was turned into NEEDS_YOU_STATE by manage.py, before the settings were read.
-        plan = Plan(options["host"], options["port"], options["world"], not options["no_worker"])
+        workers = 0 if options["no_worker"] else options["workers"]
+        plan = Plan(options["host"], options["port"], options["world"], workers)
         try:
             run(plan, self.say)
         except CannotRunError as error:
