@@ -22,6 +22,7 @@ from typing import cast
 
 from agents import processes, runtime, settling, starting
 from agents.database import LOST, in_database, in_database_within
+from agents.events import NewEvent
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Started, Turn, TurnEvent
 from agents.starting import ClaimLost
@@ -114,24 +115,26 @@ async def _carry(turn: Turn) -> None:
         if not body.done():
             keeper.result()
             raise ClaimLost
-        await _settle(turn, body.result())
+        await _settle(turn, *body.result())
     finally:
         body.cancel()
         keeper.cancel()
         await asyncio.gather(body, keeper, return_exceptions=True)
 
 
-async def _take_turn(turn: Turn) -> Ended:
-    """Run the turn, writing what it says; whatever breaks becomes a failed turn, in words."""
+async def _take_turn(turn: Turn) -> tuple[Ended, list[NewEvent]]:
+    """Run the turn, writing what it says; whatever breaks becomes a failed turn, in words.
+
+    What it said last is written with its end.
+    """
     try:
-        opening = starting.started(turn, worker=worker_name())
-        async with Transcript(turn, write=in_database, opening=opening) as transcript:
-            return await _listen(turn, transcript)
+        async with Transcript(turn, write=in_database) as transcript:
+            return await _listen(turn, transcript), await transcript.hand_over()
     except ClaimLost:
         raise
     except Exception as error:
         log.exception("The turn of run %s broke.", turn.run_id)
-        return _broken(f"The runtime broke: {type(error).__name__}: {error}")
+        return _broken(f"The runtime broke: {type(error).__name__}: {error}"), []
 
 
 async def _listen(turn: Turn, transcript: Transcript) -> Ended:
@@ -175,15 +178,26 @@ async def _keep_claim(turn: Turn) -> None:
             return
 
 
-async def _settle(turn: Turn, ended: Ended) -> None:
+async def _settle(turn: Turn, ended: Ended, said: list[NewEvent]) -> None:
     """Settle the turn. One whose end cannot be stored has failed, lest it start over for ever."""
     try:
-        settled = await in_database(settling.settle, turn.fence, ended)
+        settled = await in_database(settling.settle, turn.fence, ended, said)
     except LOST:
         raise
     except Exception as error:
         log.exception("What run %s ended with could not be stored.", turn.run_id)
         why = f"What the turn ended with could not be stored: {type(error).__name__}: {error}"
-        settled = await in_database(settling.settle, turn.fence, _broken(why))
+        settled = await _settle_broken(turn, why, said)
     if not settled:
         raise ClaimLost
+
+
+async def _settle_broken(turn: Turn, why: str, said: list[NewEvent]) -> bool:
+    """As failed, with what it said last if that was not what could not be stored."""
+    try:
+        return await in_database(settling.settle, turn.fence, _broken(why), said)
+    except LOST:
+        raise
+    except Exception:
+        log.exception("Nor could what run %s said last.", turn.run_id)
+        return await in_database(settling.settle, turn.fence, _broken(why))

@@ -6,11 +6,14 @@ human caused since the claim always stands.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import transaction
 
 from agents import events, inbox, lanes, mail, moves, queueing, runtime, starting, waking
+from agents.events import NewEvent
 from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus, SessionState
 from agents.models import Run, Session
 from agents.runtime import Ended, Fence
@@ -22,14 +25,15 @@ EXTERNAL_ID_LIMIT = 200
 
 
 @transaction.atomic
-def settle(fence: Fence, ended: Ended) -> bool:
-    """End the run of this claim. False, and nothing changed, when the claim is lost."""
+def settle(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
+    """End the run of this claim, with what it ``said`` last. False, and nothing changed, if it is lost."""
     locked = mail.lock_with_recipients(fence.session_id, ended.mails)
     session = locked[fence.session_id]
-    run = starting.held(fence).first()
+    run = starting.held_run(fence)
     if run is None:
         return False
     session.is_restated_at_the_end = True
+    events.record_all(session, said, run=run)
     _file_report(session, run, ended)
     if ended.outcome in COMPLETED_OUTCOMES:
         mail.send_all(session, run, ended.mails, locked)
@@ -41,7 +45,7 @@ def settle(fence: Fence, ended: Ended) -> bool:
         inbox.failed(session, run)
     _keep_protocol_facts(session, run, ended)
     _decide_next_wake(session, ended)
-    _end(session, run, ended)
+    _end(session, run, ended, said)
     if ended.give_up and run.status == RunStatus.FAILED:
         _give_up(session, run)
     _go_on(session, run)
@@ -105,11 +109,17 @@ def _limit_passes_at(session: Session, told: datetime | None) -> datetime:
     return max(told, session.locked_at + waking.ERROR_BASE)
 
 
-def _end(session: Session, run: Run, ended: Ended) -> None:
+def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> None:
     """Where the run goes: failed, waiting for a person, on with a person's answer, or completed."""
     to = _end_status(session, run, ended.outcome)
-    error = storable(ended.error[:ERROR_LIMIT])
-    moves.move(session, run, to, outcome=ended.outcome, error=error, process={})
+    facts: dict[str, Any] = {
+        "outcome": ended.outcome,
+        "error": storable(ended.error[:ERROR_LIMIT]),
+        "process": {},
+    }
+    if (used := starting.usage_in(said)) is not None:
+        facts["usage"] = used
+    moves.move(session, run, to, **facts)
     if to == RunStatus.WAITING_HUMAN:
         waking.rest(session, waking.resting_cause(session))
     events.record(

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from agents import events, inbox, moves, queueing, tasks, waking
+from agents import events, inbox, moves, prepared, queueing, tasks, waking
 from agents.lifecycle import RunStatus
 from agents.locking import lock_session, lock_session_of
 from agents.models import Run, Session
+from agents.prepared import Prepared
 from agents.runtime import AgentFacts, Fence, Turn
 from agents.words import storable
 
@@ -75,6 +76,8 @@ def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
     )
     given = inbox.lease_to(run)
     waking.satisfied(session)
+    session.is_restated_at_the_end = True
+    events.record(session, "started", actor="system", data=_start_of(run), run=run)
     moves.restate(session, run)
     return _turn(session, run, given)
 
@@ -85,13 +88,9 @@ def _claimable(session: Session, run: Run, now: datetime) -> bool:
     return run.status == RunStatus.RUNNING and run.lease_until is not None and run.lease_until < now
 
 
-def started(turn: Turn, *, worker: str) -> events.NewEvent:
-    """What a worker writes as it begins a turn it has claimed.
-
-    Not part of the claim, so that the turn's command does not wait for it.
-    """
-    facts = {"cause": turn.cause, "epoch": turn.epoch, "worker": worker, "again": turn.epoch > 1}
-    return events.NewEvent("started", "system", data=facts, once_key=f"started:{turn.epoch}")
+def _start_of(run: Run) -> dict[str, object]:
+    facts = {"cause": run.cause, "epoch": run.epoch, "worker": run.worker}
+    return {**facts, "again": run.epoch > 1}
 
 
 def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
@@ -121,9 +120,7 @@ def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
 
 
 def _history(session: Session, *, before_run: Run) -> tuple[str, ...]:
-    with connection.cursor() as cursor:
-        cursor.execute(_RECENTLY, [session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY])
-        recent = cursor.fetchall()
+    recent = prepared.rows_of(_RECENTLY, session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY)
     return tuple(f"{actor} [{kind}]: {words}" for actor, kind, words in reversed(recent))
 
 
@@ -140,6 +137,17 @@ def held(fence: Fence) -> QuerySet[Run]:
     return Run.objects.filter(pk=fence.run_id, epoch=fence.epoch, status=RunStatus.RUNNING)
 
 
+def held_run(fence: Fence) -> Run | None:
+    """The same, read."""
+    return _HELD.first(fence.run_id, fence.epoch)
+
+
+_HELD = Prepared(
+    lambda pk, epoch: Run.objects.filter(pk=pk, epoch=epoch, status=RunStatus.RUNNING),
+    of=(int, int),
+)
+
+
 def locked(fence: Fence) -> Run | None:
     """The same with its session locked, in one statement."""
     run = lock_session_of(fence.run_id)
@@ -154,7 +162,7 @@ def give_back(fence: Fence) -> bool:
     A run of what was paused meanwhile would wait there for nobody: it gives its wake back instead.
     """
     session = lock_session(fence.session_id)
-    run = held(fence).first()
+    run = held_run(fence)
     if run is None:
         return False
     if queueing.may_work(session):
@@ -177,7 +185,12 @@ def append(fence: Fence, new: Sequence[events.NewEvent]) -> bool:
     if run is None:
         return False
     events.record_all(run.session, new, run=run)
-    used = next((event.data for event in reversed(new) if event.kind == "usage"), None)
-    if used is not None:
-        Run.objects.filter(pk=run.pk).update(usage=storable(used))
+    if (used := usage_in(new)) is not None:
+        Run.objects.filter(pk=run.pk).update(usage=used)
     return True
+
+
+def usage_in(new: Sequence[events.NewEvent]) -> dict[str, object] | None:
+    """What a turn has used, as it was told last; None if it was not told."""
+    told = next((event.data for event in reversed(new) if event.kind == "usage"), None)
+    return None if told is None else storable(told)

@@ -1,7 +1,7 @@
 """Writes what happens in a turn to the session's events, a few times a second at most.
 
-The first words are written at once, so that a watcher sees life; what follows is gathered while the
-last write is under way and for a moment after it. A reader that outruns the database is held up.
+The first words are written almost at once, so that a watcher sees life; what follows is gathered while
+the last write is under way and for a moment after it. A reader that outruns the database is held up.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from agents.starting import ClaimLost
 EVERY = 0.1
 ENOUGH = 16_000
 MANY = 50
-#: Seconds that the opening waits for the first words, while the turn gets under way.
-OPENING = 0.02
+#: Seconds that the first words wait for more. A turn that is over by then needs no write of its own.
+FIRST = 0.02
 #: Seconds that the last words of a cancelled turn get.
 LAST_WORDS = 1.0
 
@@ -37,15 +37,15 @@ class Transcript:
     because the turn is cancelled, what is not written yet is given a second, then dropped.
     """
 
-    def __init__(self, turn: Turn, *, write: Writer, opening: NewEvent | None = None) -> None:
+    def __init__(self, turn: Turn, *, write: Writer) -> None:
         self._turn = turn
         self._write = write
         self._actor = f"agent:{turn.agent.slug}"
-        self._waiting = [opening] if opening else []
+        self._waiting: list[NewEvent] = []
         self._words: list[str] = []
         self._size = 0
         self._count = 0
-        self._closing = False
+        self._closing = self._handing_over = False
         self._news = asyncio.Event()
         self._hurry = asyncio.Event()
         self._room = asyncio.Event()
@@ -86,18 +86,27 @@ class Transcript:
         if self._writer.done():
             await self._writer
 
+    async def hand_over(self) -> list[NewEvent]:
+        """What is not written yet, for whoever writes the turn's end. Nothing can be added any more."""
+        self._closing = self._handing_over = True
+        self._news.set()
+        self._hurry.set()
+        await self._writer
+        self._gather()
+        rest, self._waiting = self._waiting, []
+        return rest
+
     async def _keep_writing(self) -> None:
         try:
-            if self._waiting:
-                await self._pause(OPENING)
-                await self._write_what_waits()
-            while True:
-                await self._news.wait()
+            await self._news.wait()
+            await self._pause(FIRST)
+            while not self._handing_over:
                 self._news.clear()
                 await self._write_what_waits()
                 if self._closing and not self._news.is_set():
                     return
                 await self._pause(EVERY)
+                await self._news.wait()
         finally:
             self._room.set()
 

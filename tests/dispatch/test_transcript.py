@@ -11,11 +11,12 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.db.models.functions import Now
 
-from agents import starting, transcript
+from agents import settling, starting, transcript
 from agents.database import in_database, once_in_database
 from agents.events import NewEvent
+from agents.lifecycle import Outcome
 from agents.models import Event, Run, Session
-from agents.runtime import Fence, Noted, Noticed, Reported, Said, Step, Turn, Usage
+from agents.runtime import Ended, Fence, Noted, Noticed, Reported, Said, Step, Turn, Usage
 from agents.starting import ClaimLost
 from agents.transcript import Transcript
 from tests.dispatch.world import DONE, eventually, said, seqs, session_of, start
@@ -141,18 +142,60 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Se
     assert Run.objects.get(pk=turn.run_id).usage == {"tokens": 7}
 
 
-def test_a_turn_opens_with_what_it_is_told_to(turn: Turn, session: Session) -> None:
-    """Once per claim, before any word, and also when the turn says nothing at all."""
+def test_a_claim_says_that_its_turn_has_started(turn: Turn, session: Session) -> None:
+    """Before any word, once for each claim; asking for the same claim again says nothing."""
+    assert kinds(session)[-1] == "started"
+    assert starting.claim(run_id=turn.run_id, worker="here", again=True) is not None
+    tell(turn, Said("a"))
+    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - starting.lease() * 2)
+    assert starting.claim(run_id=turn.run_id, worker="there") is not None
+    assert kinds(session)[-3:] == ["started", "output", "started"]
+    facts = [event.data for event in session.events.filter(kind="started").order_by("seq")]
+    assert [(one["epoch"], one["worker"], one["again"]) for one in facts] == [
+        (1, "here", False),
+        (2, "there", True),
+    ]
 
-    async def take(turn: Turn, *words: str) -> None:
-        opening = starting.started(turn, worker="here")
-        async with Transcript(turn, write=in_database, opening=opening) as written:
-            for word in words:
-                await written.add(Said(word))
 
-    asyncio.run(take(turn, "a", "b"))
-    asyncio.run(take(turn))
-    assert kinds(session)[-2:] == ["started", "output"]
+def test_what_is_not_written_yet_is_handed_over(
+    turn: Turn, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its order, and none of it twice: what is being written just then is waited for."""
+    unhurried(monkeypatch)
+
+    async def talk() -> list[NewEvent]:
+        async with Transcript(turn, write=in_database) as written:
+            await written.add(Said("first"))
+            await once_in_database(eventually, lambda: said(session), "it is written")
+            for event in (Said("a"), Said("b"), Step("1", "look"), Said("c")):
+                await written.add(event)
+            return await written.hand_over()
+
+    rest = asyncio.run(talk())
+    assert said(session) == "first"
+    assert [(one.kind, one.text) for one in rest] == [
+        ("output", "ab"),
+        ("step", "look"),
+        ("output", "c"),
+    ]
+    assert settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
+    assert kinds(session)[-5:] == ["output", "output", "step", "output", "ended"]
+    assert said(session) == "firstabc"
+
+
+def test_a_short_turn_is_written_with_its_end(turn: Turn, session: Session) -> None:
+    async def talk() -> list[NewEvent]:
+        async with Transcript(turn, write=in_database) as written:
+            await written.add(Said("all there is"))
+            await written.add(Usage({"tokens": 3}))
+            return await written.hand_over()
+
+    before = kinds(session)
+    rest = asyncio.run(talk())
+    assert kinds(session) == before
+    assert settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
+    assert kinds(session) == [*before, "output", "usage", "ended"]
+    assert Run.objects.get(pk=turn.run_id).usage == {"tokens": 3}
 
 
 def test_words_that_repeat_are_written_each_time(turn: Turn, session: Session) -> None:

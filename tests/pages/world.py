@@ -64,7 +64,6 @@ def turn(
     assert run is not None
     claimed = starting.claim(run_id=run.pk, worker="test")
     assert claimed is not None
-    starting.append(claimed.fence, [starting.started(claimed, worker="test")])
     assert settling.settle(claimed.fence, Ended(outcome=outcome, asks=drafts, report=report))
     run.refresh_from_db()
     return run

@@ -12,6 +12,7 @@ from django.db.models import Max
 from django.test.utils import CaptureQueriesContext
 
 from agents import settling, starting
+from agents.events import NewEvent
 from agents.models import Run, Session
 from agents.runtime import Ended, Turn
 from tests.responses.world import Caller, brain, hybrid_agent, key_for, play, question
@@ -20,7 +21,7 @@ from workspace.protocols.responses.settings import HybridSettings
 
 pytestmark = pytest.mark.django_db
 
-CREATING, CLAIMING, BEGINNING, TELLING, SETTLING = 14, 5, 6, 4, 20
+CREATING, CLAIMING, BEGINNING, TELLING, SETTLING = 14, 6, 6, 7, 21
 
 
 def statements(verb: Callable[[], object]) -> int:
@@ -52,8 +53,8 @@ def test_a_turn_that_parks(owner: User, tmp_path: Path, before: int) -> None:
     assert statements(lambda: claim(run)) <= CLAIMING
     turn = claim(run, again=True)
     assert statements(lambda: begin(turn)) <= BEGINNING
-    opening = starting.started(turn, worker="test")
-    assert statements(lambda: starting.append(turn.fence, [opening])) <= TELLING
+    words = NewEvent("step", "agent:x", "It begins.", once_key="1:1")
+    assert statements(lambda: starting.append(turn.fence, [words])) <= TELLING
     ended = play(turn)[-1]
     assert isinstance(ended, Ended)
     assert statements(lambda: settling.settle(turn.fence, ended)) <= SETTLING

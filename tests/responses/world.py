@@ -196,8 +196,7 @@ def play(turn: Turn, taker: Any = None) -> list[TurnEvent]:
 
     async def listen() -> list[TurnEvent]:
         told = []
-        opening = starting.started(turn, worker="test")
-        async with Transcript(turn, write=in_this_thread, opening=opening) as transcript:
+        async with Transcript(turn, write=in_this_thread) as transcript:
             async for event in taker.take_turn(turn):
                 told.append(event)
                 if not isinstance(event, Ended) and type(event).__name__ != "Started":

@@ -129,7 +129,6 @@ def test_a_message_during_a_turn_belongs_to_the_next(caller: Caller) -> None:
     turn = claimed()
     assert turn is not None
     later = caller.call(door.go_on, talk.id, message="two")["deliveryId"]
-    starting.append(turn.fence, [starting.started(turn, worker="test")])
     settling.settle(turn.fence, Ended(outcome=Outcome.NO_WORK))
     carry_all()
 
@@ -154,7 +153,6 @@ def test_a_turn_that_failed_says_so_and_waits(caller: Caller) -> None:
     caller.call(door.go_on, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    starting.append(turn.fence, [starting.started(turn, worker="test")])
     settling.settle(turn.fence, Ended(outcome=Outcome.RETRYABLE_ERROR, error="It broke."))
 
     assert talk.types()[-2:] == ["turn.failed", "session.waiting"]
@@ -191,7 +189,6 @@ def test_cancelling_a_turn_under_way_calls_its_message_off(caller: Caller) -> No
     delivery = caller.call(door.go_on, talk.id, message="long work")["deliveryId"]
     turn = claimed()
     assert turn is not None
-    starting.append(turn.fence, [starting.started(turn, worker="test")])
     talk.control(door.cancel)
 
     assert talk.types()[-2:] == ["turn.cancelled", "session.waiting"]
@@ -280,7 +277,6 @@ def test_a_reset_during_a_turn_cancels_it(caller: Caller) -> None:
     caller.call(door.go_on, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    starting.append(turn.fence, [starting.started(turn, worker="test")])
     talk.control(door.reset)
 
     assert talk.types()[-2:] == ["turn.cancelled", "session.completed"]
@@ -328,7 +324,6 @@ def test_a_run_stopped_on_the_page_is_a_cancelled_turn(caller: Caller, owner: Us
     caller.call(door.go_on, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    starting.append(turn.fence, [starting.started(turn, worker="test")])
     steering.stop(session_id=talk.row.pk, by=owner)
 
     assert talk.types()[-2:] == ["turn.cancelled", "session.waiting"]
@@ -349,7 +344,6 @@ def test_another_worker_begins_a_turn_again_as_the_same_turn(caller: Caller) -> 
     caller.call(door.go_on, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    starting.append(turn.fence, [starting.started(turn, worker="one")])
     starting.give_back(turn.fence)
     carry_all()
 
