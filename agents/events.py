@@ -7,17 +7,32 @@ state of the session itself. noted is what only a protocol's own door tells: {ki
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents import announcing, hints, prose
+from agents import announcing, hints, prepared, prose
 from agents.models import Event, Run, Session
 from agents.words import storable
 
 #: Kinds whose text is the agent's or a person's prose and is shown as markdown.
 PROSE = frozenset({"report", "notice", "message", "mail", "asked", "summary"})
 PAGE = 200
+_TEXTS = ("kind", "actor", "text", "html", "once_key")
+_INSERT = """
+WITH told AS (
+    INSERT INTO agents_event (session_id, run_id, seq, data, kind, actor, text, html, once_key)
+    SELECT %s::bigint, %s::bigint, new.*
+    FROM unnest(%s::bigint[], %s::jsonb[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[]) AS new
+    RETURNING id, created_at, seq
+) SELECT id, created_at FROM told ORDER BY seq
+"""
+_COUNTED = "UPDATE agents_session SET last_seq = %s WHERE id = %s RETURNING last_seq"
+_LANDED = """
+SELECT once_key FROM agents_event
+WHERE session_id = %s AND run_id IS NOT DISTINCT FROM %s AND once_key = ANY(%s)
+"""
 
 
 @dataclass(frozen=True)
@@ -55,13 +70,22 @@ def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) ->
         _row(session, run, event, seq)
         for seq, event in enumerate(fresh, start=session.last_seq + 1)
     ]
-    Event.objects.bulk_create(rows)
+    _insert(session, run, rows)
     session.last_seq += len(rows)
     if not session.is_restated_at_the_end:
-        Session.objects.filter(pk=session.pk).update(last_seq=session.last_seq)
+        prepared.rows_of(_COUNTED, session.last_seq, session.pk)
     hints.session_moved(session.pk, session.last_seq)
     announcing.announce(session, rows)
     return rows
+
+
+def _insert(session: Session, run: Run | None, rows: Sequence[Event]) -> None:
+    """Store new rows. It is the most frequent write there is, so its SQL is made and planned once."""
+    columns = [[getattr(row, name) for row in rows] for name in _TEXTS]
+    numbers, data = [row.seq for row in rows], [json.dumps(row.data) for row in rows]
+    told = prepared.rows_of(_INSERT, session.pk, run.pk if run else None, numbers, data, *columns)
+    for row, (pk, at) in zip(rows, told, strict=True):
+        row.pk, row.created_at = pk, at
 
 
 def _row(session: Session, run: Run | None, event: NewEvent, seq: int) -> Event:
@@ -89,8 +113,8 @@ def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> l
     keys = {event.once_key for event in new if event.once_key}
     if not keys:
         return list(new)
-    before = Event.objects.filter(session=session, run=run, once_key__in=keys)
-    landed = set(before.order_by().values_list("once_key", flat=True))
+    before = prepared.rows_of(_LANDED, session.pk, run.pk if run else None, sorted(keys))
+    landed = {key for (key,) in before}
     fresh = []
     for event in new:
         if event.once_key and event.once_key in landed:

@@ -17,6 +17,8 @@ from typing import LiteralString
 
 from django.db import connection, transaction
 
+from agents import prepared
+
 CHANNEL = "needs_you"
 #: NOTIFY inside a busy writing transaction serialises commits, so hints leave after it, in one
 #: statement that does not wait for the disk.
@@ -42,9 +44,8 @@ class _Hints:
     def __call__(self) -> None:
         people = " ".join([_PEOPLE.format(source=source) for source in self.concerned])
         ids = [sorted(keys) for keys in self.concerned.values()]
-        with connection.cursor() as cursor:
-            statement = _SEND.format(people=people)
-            cursor.execute(statement, [CHANNEL, list(self.payloads.values()), *ids])
+        statement = _SEND.format(people=people)
+        prepared.rows_of(statement, CHANNEL, list(self.payloads.values()), *ids)
 
 
 def session_moved(session_id: int, seq: int) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from agents import events
+from agents import events, prepared
 from agents.lifecycle import InboxKind, InboxState
 from agents.models import InboxItem, Run, Session
+from agents.prepared import Prepared
 from agents.runtime import Given
 from agents.words import storable
 
@@ -23,6 +24,11 @@ UPDATE agents_inboxitem SET state = 'leased', leased_by_id = %(run)s
 WHERE session_id = %(session)s
   AND (state = 'queued' OR state = 'leased' AND leased_by_id = %(run)s)
 RETURNING *
+"""
+
+
+_ACK = """
+UPDATE agents_inboxitem SET state = 'acked' WHERE leased_by_id = %s AND state = 'leased' RETURNING id
 """
 
 
@@ -43,14 +49,16 @@ def owe(
     source_key: str = "",
 ) -> InboxItem:
     """Owe a locked session something. A ``source_key`` lets the same thing be owed once only."""
-    return InboxItem.objects.create(
-        session=session,
-        kind=kind,
-        author=author,
-        body=storable(body),
-        data=storable(data or {}),
-        hops=hops,
-        source_key=source_key,
+    return prepared.add(
+        InboxItem(
+            session=session,
+            kind=kind,
+            author=author,
+            body=storable(body),
+            data=storable(data or {}),
+            hops=hops,
+            source_key=source_key,
+        )
     )
 
 
@@ -65,7 +73,7 @@ def lease_to(run: Run) -> list[Owed]:
 
 def carried(run: Run) -> None:
     """The run completed: what it was given is done with."""
-    _leased(run).update(state=InboxState.ACKED)
+    prepared.rows_of(_ACK, run.pk)
 
 
 def release(run: Run) -> None:
@@ -96,7 +104,12 @@ def _leased(run: Run) -> QuerySet[InboxItem]:
 
 def waits(session: Session) -> bool:
     """Whether anything is owed that no run holds."""
-    return InboxItem.objects.filter(session=session, state=InboxState.QUEUED).exists()
+    return bool(_QUEUED.rows(session.pk))
+
+
+_QUEUED = Prepared(
+    lambda pk: InboxItem.objects.filter(session=pk, state=InboxState.QUEUED).values_list("pk")[:1]
+)
 
 
 def hops_of(run: Run) -> int:

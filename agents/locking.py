@@ -13,10 +13,24 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol, cast
 
+from django.db import connection
 from django.db.models import QuerySet
+from django.db.transaction import TransactionManagementError
 
 from agents.clock import ClockNow
 from agents.models import Agent, Run, Session
+from agents.prepared import Prepared
+
+_SESSION = Prepared(lambda pk: Session.objects.filter(pk=pk).select_for_update())
+_AGENT = Prepared(lambda pk: Agent.objects.filter(pk=pk).annotate(read_at=ClockNow()))
+_RUN = Prepared(
+    lambda pk: (
+        Run.objects.filter(pk=pk)
+        .select_related("session__agent")
+        .annotate(read_at=ClockNow())
+        .select_for_update(of=("session", "self"))
+    )
+)
 
 
 def lock_session(session_id: int) -> Session:
@@ -24,9 +38,17 @@ def lock_session(session_id: int) -> Session:
 
     Raises Session.DoesNotExist, and TransactionManagementError outside a transaction.
     """
-    session = lock_one(Session.objects.filter(pk=session_id))
+    session = lock_by(_SESSION, session_id)
     if session is None:
         raise Session.DoesNotExist(f"There is no session {session_id}.")
+    return session
+
+
+def lock_by(query: Prepared[Session], key: int) -> Session | None:
+    """The one session that a prepared query finds, which locks it. None if there is none."""
+    session = query.first(key)
+    if session is not None:
+        _bring_agent(session, _AGENT.all(session.agent_id)[0])
     return session
 
 
@@ -59,6 +81,21 @@ def lock_agent(agent_id: int) -> Agent:
     return agent
 
 
+def hold_agent(agent_id: int) -> Agent:
+    """An agent that nobody changes until the transaction ends, with the moment of the lock.
+
+    Several may hold it at once: the sessions that they open do not wait for each other.
+    """
+    if connection.get_autocommit():
+        raise TransactionManagementError("An agent is held inside a transaction only.")
+    agent: Agent = Agent.objects.raw(_HELD, [agent_id])[0]
+    agent.locked_at = cast("_Read", agent).read_at
+    return agent
+
+
+_HELD = "SELECT *, clock_timestamp() AS read_at FROM agents_agent WHERE id = %s FOR SHARE"
+
+
 def lock_session_of(run_id: int) -> Run | None:
     """A run with its session, both locked, and its agent, in one statement; None if there is none.
 
@@ -66,8 +103,7 @@ def lock_session_of(run_id: int) -> Run | None:
     for, and the moment with them. The agent is not: who needs its latest state asks ``lock_session``.
     A run never changes its session.
     """
-    rows = Run.objects.select_related("session__agent").annotate(read_at=ClockNow())
-    run = rows.select_for_update(of=("session", "self")).filter(pk=run_id).first()
+    run = _RUN.first(run_id)
     if run is not None:
         run.session.locked_at = cast("_Read", run).read_at
     return run
@@ -82,6 +118,9 @@ def _with_agents(locked: QuerySet[Session]) -> dict[int, Session]:
     wanted = {session.agent_id for session in sessions.values()}
     agents = Agent.objects.annotate(read_at=ClockNow()).in_bulk(wanted) if wanted else {}
     for session in sessions.values():
-        session.agent = agents[session.agent_id]
-        session.locked_at = cast("_Read", session.agent).read_at
+        _bring_agent(session, agents[session.agent_id])
     return sessions
+
+
+def _bring_agent(session: Session, agent: Agent) -> None:
+    session.agent, session.locked_at = agent, cast("_Read", agent).read_at

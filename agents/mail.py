@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from agents import events, inbox, queueing, waking
 from agents.lifecycle import Cause, InboxKind, SessionState
-from agents.locking import lock_sessions
+from agents.locking import lock_session, lock_sessions
 from agents.models import Run, Session
 from agents.runtime import Mail
 from agents.words import is_blank, is_storable
@@ -29,7 +29,7 @@ def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Se
             .values_list("pk", flat=True)
             .distinct()
         )
-    return lock_sessions([session_id, *homes])
+    return lock_sessions([session_id, *homes]) if homes else {session_id: lock_session(session_id)}
 
 
 def send_all(session: Session, run: Run, mails: Sequence[Mail], locked: dict[int, Session]) -> None:

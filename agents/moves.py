@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from agents import announcing, hints
+from agents import announcing, hints, prepared
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus, Status
 from agents.models import Event, Run, Session
+from agents.prepared import Prepared
 from agents.status import Facts, standing
 
 
@@ -26,12 +27,15 @@ def move(session: Session, run: Run, to: RunStatus, **fields: object) -> None:
     fields["status"] = to
     for name, value in fields.items():
         setattr(run, name, value)
-    run.save(update_fields=list(fields))
+    prepared.store(run, list(fields))
 
 
 def live_run(session: Session) -> Run | None:
     """The one live run of a locked session."""
-    return Run.objects.filter(session=session, status__in=LIVE_RUNS).first()
+    return _LIVE.first(session.pk)
+
+
+_LIVE = Prepared(lambda pk: Run.objects.filter(session=pk, status__in=LIVE_RUNS))
 
 
 def release_waiting_run(session: Session) -> None:
@@ -49,7 +53,7 @@ def restate(session: Session, live: Run | None) -> None:
     session.moved_at = session.locked_at
     found, before = standing(facts_of(session, live)), session.status
     session.status, session.status_reason = found.status, found.reason
-    session.save(update_fields=_FACTS)
+    prepared.store(session, _FACTS)
     session.is_restated_at_the_end = False
     if Status.BLOCKED in (found.status, before) and found.status != before:
         hints.owners_moved(session.agent_id)

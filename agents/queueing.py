@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from agents import inbox, moves, tasks, waking
+from agents import inbox, moves, prepared, tasks, waking
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.models import Lane, Run, Session
 
@@ -50,11 +50,13 @@ def _queue_if_due(session: Session) -> Run | None:
     cause = waking.consume(session)
     if cause == Cause.SCHEDULE:
         for_whom(session, None)
-    run = Run.objects.create(
-        session=session,
-        number=session.run_count,
-        cause=cause,
-        requested_by_id=session.requested_by_id,
+    run = prepared.add(
+        Run(
+            session=session,
+            number=session.run_count,
+            cause=cause,
+            requested_by_id=session.requested_by_id,
+        )
     )
     tasks.enqueue(run.pk)
     return run

@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from pydantic import ValidationError as ShapeError
 
-from agents import events, queueing, runtime, wake_policy, waking
+from agents import events, prepared, queueing, runtime, wake_policy, waking
 from agents.lifecycle import AgentState
-from agents.locking import lock_agent
+from agents.locking import hold_agent
 from agents.models import Agent, Session
 from agents.words import is_storable, storable
 
@@ -129,7 +129,7 @@ def open_session(
 
 def _new_session(agent: Agent, **fields: object) -> Session:
     """The row of a session, as good as locked: nobody else sees it before the transaction ends."""
-    locked = lock_agent(agent.pk)
-    session = Session.objects.create(agent=locked, **fields)
+    locked = hold_agent(agent.pk)
+    session = prepared.add(Session(agent=locked, **fields))
     session.locked_at = locked.locked_at
     return session

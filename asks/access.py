@@ -28,6 +28,7 @@ from django.db.models import (
 from django.db.models.functions import Now
 
 from agents.models import Agent, Session
+from agents.prepared import Prepared
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation, Vote
 
@@ -155,11 +156,26 @@ def standing_of(person: AbstractBaseUser, ask: Ask) -> Standing:
     """What a person is to an ask now, whatever was known of them before."""
     if person.pk is None:
         return Standing()
-    if people_who_answer(ask).filter(pk=person.pk).exists():
+    if _answers_first_hand(person, ask):
         if person.pk in ask.barred:
             return Standing(sees=True, bar=YOU_STARTED_IT)
         return Standing(sees=True, names=(person.pk,))
     return _by_delegation(person, ask)
+
+
+def _answers_first_hand(person: AbstractBaseUser, ask: Ask) -> bool:
+    if ask.answered_by_id is None and ask.escalated_to_id is None:
+        return bool(_OWNERSHIP.rows(ask.agent_id, person.pk))
+    return people_who_answer(ask).filter(pk=person.pk).exists()
+
+
+#: The usual case of ``people_who_answer`` for one person: an owner of the agent.
+_OWNERSHIP = Prepared(
+    lambda agent, person: User.objects.filter(is_active=True, agents=agent, pk=person).values_list(
+        "pk"
+    ),
+    of=(int, int),
+)
 
 
 def _by_delegation(person: AbstractBaseUser, ask: Ask) -> Standing:

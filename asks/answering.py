@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events
+from agents import events, prepared
 from asks import (
     access,
     binding,
@@ -184,18 +184,20 @@ def _refuse(case: Case, refused: Refused) -> Refused:
 
 def _record(case: Case) -> Verdict:
     session, ask, answer, option = case.session, case.ask, case.answer, case.option
-    verdict = Verdict.objects.create(
-        ask=ask,
-        decided_by_id=answer.by.pk,
-        on_behalf_of_id=None if case.principal == answer.by.pk else case.principal,
-        option=option,
-        option_label=option.label if option else "",
-        text=answer.text.strip(),
-        meaning=option.meaning if option else Meaning.ANSWER,
-        echo=binding.of_gate(case.gate).as_echo() if case.gate else None,
-        edit=_edit_of(case),
-        via=answer.via[:16],
-        decided_at=session.locked_at,
+    verdict = prepared.add(
+        Verdict(
+            ask=ask,
+            decided_by_id=answer.by.pk,
+            on_behalf_of_id=None if case.principal == answer.by.pk else case.principal,
+            option=option,
+            option_label=option.label if option else "",
+            text=answer.text.strip(),
+            meaning=option.meaning if option else Meaning.ANSWER,
+            echo=binding.of_gate(case.gate).as_echo() if case.gate else None,
+            edit=_edit_of(case),
+            via=answer.via[:16],
+            decided_at=session.locked_at,
+        )
     )
     closing.close(session, ask, AskStatus.ANSWERED, by=answer.by)
     ledger.verdict(ask, verdict, answer)

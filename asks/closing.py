@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from agents import events, moves, queueing, waking
+from agents import events, moves, prepared, queueing, waking
 from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
 from agents.models import Run, Session
 from asks import hinting, ledger
 from asks.lifecycle import AskStatus
 from asks.models import Ask
+
+_CLOSING = ["status", "closed_at", "closed_by", "close_reason", "superseded_by"]
 
 
 def close(
@@ -32,7 +34,7 @@ def close(
     ask.status, ask.closed_at, ask.close_reason = status, session.locked_at, reason
     ask.closed_by_id = by.pk if by else None
     ask.superseded_by, ask.agent = replaced_by, session.agent
-    ask.save(update_fields=["status", "closed_at", "closed_by", "close_reason", "superseded_by"])
+    prepared.store(ask, _CLOSING)
     if status != AskStatus.ANSWERED:
         ledger.closing(ask)
     session.open_asks -= 1
@@ -60,7 +62,7 @@ def _count_down(session: Session, run: Run) -> None:
         moves.move(session, run, RunStatus.CONTINUED, open_asks=0)
     else:
         run.open_asks = left
-        run.save(update_fields=["open_asks"])
+        prepared.store(run, ["open_asks"])
 
 
 def go_on(session: Session, ask: Ask) -> Run | None:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import JSONField, Value
 
-from agents import events, starting
+from agents import events, prepared, starting
 from agents.locking import lock_session
 from agents.models import Run, Session
+from agents.prepared import Prepared
 from agents.runtime import Fence
 from agents.words import storable
 from asks import binding, bound_files, policies
@@ -37,29 +38,33 @@ class Begun:
 
 def mint(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> Grant:
     """The grant of an approval, in its transaction; of the changed call, if its verdict has one."""
-    return Grant.objects.create(
-        session=session,
-        ask=ask,
-        request_key=ask.request_key,
-        operation=gate.operation,
-        params=_json(edit["edited"] if edit else gate.params),
-        files=gate.files,
-        action_hash=edit["action_hash"] if edit else gate.action_hash,
-        policy_version=gate.policy_version,
+    return prepared.add(
+        Grant(
+            session=session,
+            ask=ask,
+            request_key=ask.request_key,
+            operation=gate.operation,
+            params=_json(edit["edited"] if edit else gate.params),
+            files=gate.files,
+            action_hash=edit["action_hash"] if edit else gate.action_hash,
+            policy_version=gate.policy_version,
+        )
     )
 
 
 def by_policy(session: Session, draft: AskDraft, *, files: dict[str, str], version: int) -> Grant:
     """The grant of a policy that asks nobody about a draft's action."""
     action = draft.action or ActionDraft("", None)
-    return Grant.objects.create(
-        session=session,
-        request_key=draft.request_key,
-        operation=action.operation,
-        params=_json(action.params),
-        files=files,
-        action_hash=binding.action_hash(action.operation, action.params, files),
-        policy_version=version,
+    return prepared.add(
+        Grant(
+            session=session,
+            request_key=draft.request_key,
+            operation=action.operation,
+            params=_json(action.params),
+            files=files,
+            action_hash=binding.action_hash(action.operation, action.params, files),
+            policy_version=version,
+        )
     )
 
 
@@ -89,7 +94,7 @@ def begin(
     thread, unless ``quiet``: where a person is asked at once instead.
     """
     session = lock_session(session_id)
-    run = starting.held(fence).first() if fence else None
+    run = starting.held_run(fence) if fence else None
     if fence is not None and (run is None or run.session_id != session_id):
         return None
     grant = next(_that_allow(session, operation, params), None) or _by_policy_now(
@@ -99,20 +104,20 @@ def begin(
         if not quiet:
             _say_refused(session, run, operation)
         return None
-    taken = Redemption.objects.create(grant=grant, run=run, epoch=fence.epoch if fence else 0)
+    taken = prepared.add(Redemption(grant=grant, run=run, epoch=fence.epoch if fence else 0))
     return Begun(taken.pk, grant)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def finish(begun: Begun, *, happened: bool, detail: str = "") -> bool:
     """Write down how it ended. False when a person has been asked about it meanwhile."""
-    taken = Redemption.objects.select_related("grant", "run").get(pk=begun.redemption_id)
+    taken = _TAKEN.all(begun.redemption_id)[0]
     session = lock_session(taken.grant.session_id)
-    if Effect.objects.filter(redemption=taken).exists():
+    if _EFFECT.rows(taken.pk):
         return False
     end = EffectEnd.DONE if happened else EffectEnd.FAILED
     words = str(storable(detail))[:2000]
-    Effect.objects.create(redemption=taken, end=end, detail=words)
+    prepared.add(Effect(redemption=taken, end=end, detail=words))
     events.record(
         session,
         "effect",
@@ -126,11 +131,20 @@ def finish(begun: Begun, *, happened: bool, detail: str = "") -> bool:
 
 def _that_allow(session: Session, operation: str, params: Json) -> Iterator[Grant]:
     """Grants of a locked session that were not taken and are for exactly this, oldest first."""
-    unused = Grant.objects.filter(session=session, operation=operation, redemption=None)
-    for grant in unused.order_by("pk"):
+    for grant in _UNUSED.all(session.pk, operation):
         files = bound_files.again(session.agent, grant.files)
         if _digest(operation, params, files) == grant.action_hash:
             yield grant
+
+
+_UNUSED = Prepared(
+    lambda session, operation: Grant.objects.filter(
+        session=session, operation=operation, redemption=None
+    ).order_by("pk"),
+    of=(int, str),
+)
+_TAKEN = Prepared(lambda pk: Redemption.objects.select_related("grant", "run").filter(pk=pk))
+_EFFECT = Prepared(lambda pk: Effect.objects.filter(redemption=pk).values_list("pk"))
 
 
 def _digest(operation: str, params: Json, files: dict[str, str]) -> str:

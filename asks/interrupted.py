@@ -7,10 +7,12 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from agents import clock, moves
+from agents import moves
+from agents.clock import ClockNow
 from agents.lifecycle import RunStatus, SessionState
 from agents.locking import lock_one
 from agents.models import Run, Session
+from agents.prepared import Prepared
 from asks import raising
 from asks.drafts import AskDraft, OptionDraft
 from asks.models import Effect, EffectEnd, Redemption
@@ -32,17 +34,21 @@ def ask_about_interrupted() -> int:
 
 def ask_about_session(session_id: int) -> int:
     """The same for one session, whose lock is waited for: its turn goes on from the answers."""
-    found = _without_end().filter(grant__session=session_id).order_by("pk")
-    taken = found.values_list("pk", flat=True)
-    return sum(_ask_about(session_id, redemption, wait=True) for redemption in taken)
+    taken = _OF_SESSION.rows(session_id)
+    return sum(_ask_about(session_id, redemption, wait=True) for (redemption,) in taken)
 
 
 def _without_end() -> QuerySet[Redemption]:
     """Begun by a claim that does not hold any more, and no end written down."""
     under_way = Q(run__status=RunStatus.RUNNING, run__epoch=F("epoch"))
-    recent = Q(run=None, redeemed_at__gt=clock.now() - PATIENCE)
+    recent = Q(run=None, redeemed_at__gt=ClockNow() - PATIENCE)
     lost = Redemption.objects.filter(effect=None).exclude(under_way).exclude(recent)
     return lost.exclude(grant__session__state=SessionState.ENDED)
+
+
+_OF_SESSION = Prepared(
+    lambda pk: _without_end().filter(grant__session=pk).order_by("pk").values_list("pk")
+)
 
 
 @transaction.atomic

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 
+from agents import prepared
 from agents.models import Session
 from asks import device, ledger_facts
 from asks.models import Ask, LedgerRecord, Refusal, Verdict, Vote
@@ -176,11 +177,9 @@ def _write(chain: str, entry: Entry) -> LedgerRecord:
 
 def _follow(chain: str, entry: Entry) -> LedgerRecord:
     """Write the next record of a chain that is locked."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HEAD, [chain])
-        at, seq, last = cursor.fetchone()
+    ((at, seq, last),) = prepared.rows_of(_HEAD, chain)
     record = record_after(Head(chain, seq or 0, last or GENESIS), entry, at)
-    record.save(force_insert=True)
+    prepared.add(record)
     return record
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-from django.db import connection
-
+from agents import prepared
 from asks.plain import Json
 
 #: What only a record knows: the names of that day, how long it waited, the device, the signature,
@@ -225,9 +224,7 @@ def of(kind: str, pk: int) -> dict[str, Any]:
 
 def of_all(kind: str, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
     """The facts of those rows that exist, by id."""
-    with connection.cursor() as cursor:
-        cursor.execute(TOLD[kind].query, [list(ids)])
-        return {pk: _parsed(facts) for pk, facts in cursor.fetchall()}
+    return {pk: _parsed(facts) for pk, facts in prepared.rows_of(TOLD[kind].query, list(ids))}
 
 
 def _parsed(facts: Json) -> dict[str, Any]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from agents.locking import lock_one
+from agents.locking import lock_by
 from agents.models import Session
+from agents.prepared import Prepared
 from asks.models import Ask
 from asks.refusals import number_of
+
+_SESSION_OF = Prepared(
+    lambda pk: Session.objects.filter(asks__pk=pk).select_for_update(of=("self",))
+)
+_ASK = Prepared(lambda pk: Ask.objects.filter(pk=pk).select_related("run", "gate", "claimed_by"))
 
 
 def lock_ask(ask_id: object) -> Ask | None:
@@ -16,9 +22,9 @@ def lock_ask(ask_id: object) -> Ask | None:
     number = number_of(ask_id)
     if number is None:
         return None
-    session = lock_one(Session.objects.filter(asks__pk=number))
+    session = lock_by(_SESSION_OF, number)
     if session is None:
         return None
-    ask = Ask.objects.select_related("run", "gate", "claimed_by").get(pk=number)
+    ask = _ASK.all(number)[0]
     ask.session, ask.agent = session, session.agent
     return ask

@@ -18,6 +18,7 @@ from pydantic import ValidationError as ShapeError
 
 from agents.locking import lock_agent
 from agents.models import Session
+from agents.prepared import Prepared
 from agents.words import is_blank, is_storable
 from asks import conditions
 from asks.drafts import ActionDraft, AskDraft
@@ -58,15 +59,20 @@ class Ruling:
 
 def version_in_force(agent_id: int) -> int:
     """The version of the policy that an answer is bound to."""
-    versions = Policy.objects.filter(agent=agent_id).order_by("-version")
-    return versions.values_list("version", flat=True).first() or 0
+    versions = _VERSION.rows(agent_id)
+    return versions[0][0] if versions else 0
 
 
 def in_force(agent_id: int) -> InForce:
     """The policy that holds for an agent now."""
-    newest = Policy.objects.filter(agent=agent_id).order_by("-version")
-    found = newest.values_list("version", "rules").first()
-    return InForce(found[0], document_of(found[1])) if found else BUILT_IN
+    newest = _NEWEST.first(agent_id)
+    return InForce(newest.version, document_of(newest.rules)) if newest else BUILT_IN
+
+
+_NEWEST = Prepared(lambda pk: Policy.objects.filter(agent=pk).order_by("-version")[:1])
+_VERSION = Prepared(
+    lambda pk: Policy.objects.filter(agent=pk).order_by("-version").values_list("version")[:1]
+)
 
 
 def document_of(rules: Json) -> Document:

@@ -10,10 +10,10 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 
 from agents.lifecycle import NOTHING_IS_WRONG, WORKING, SessionState, Status
 from agents.models import Event, Session
+from agents.prepared import Prepared
 from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Option
-from asks.prepared import Prepared
 
 NOTICES = 20
 

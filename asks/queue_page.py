@@ -14,9 +14,9 @@ from django.db.models import Case, QuerySet, When
 
 from agents.lifecycle import WORKING
 from agents.models import Agent, Event, Session
+from agents.prepared import Prepared, with_only
 from asks import queue
 from asks.models import Ask
-from asks.prepared import Prepared, with_only
 
 PAGE_SIZE = 50
 QUIET = 30

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import JSONField, Value
 
-from agents import events, prose, waking
+from agents import events, prepared, prose, waking
 from agents.lifecycle import Cause
 from agents.models import Run, Session
 from agents.words import storable
@@ -105,22 +105,24 @@ def create(
     ruling = ruling or policies.ruling_for(session, draft)
     settled = terms.settle(session, run, draft, ruling, expires_at)
     prompt = storable(draft.prompt).strip()
-    ask = Ask.objects.create(
-        session=session,
-        run=run,
-        agent=session.agent,
-        request_key=_next_key(session, draft.request_key) if repeats else draft.request_key,
-        repeats=repeats,
-        kind=draft.kind,
-        prompt=prompt,
-        prompt_html=prose.to_html(prompt),
-        free_text=draft.free_text or not draft.options,
-        money_critical=_is_money_critical(draft, ruling),
-        context=storable(draft.context),
-        imported=imported,
-        opened_at=opened_at or session.locked_at,
-        expires_at=settled.expires_at,
-        **settled.columns(),
+    ask = prepared.add(
+        Ask(
+            session=session,
+            run=run,
+            agent=session.agent,
+            request_key=_next_key(session, draft.request_key) if repeats else draft.request_key,
+            repeats=repeats,
+            kind=draft.kind,
+            prompt=prompt,
+            prompt_html=prose.to_html(prompt),
+            free_text=draft.free_text or not draft.options,
+            money_critical=_is_money_critical(draft, ruling),
+            context=storable(draft.context),
+            imported=imported,
+            opened_at=opened_at or session.locked_at,
+            expires_at=settled.expires_at,
+            **settled.columns(),
+        )
     )
     _offer(ask, draft)
     _nudge_later(ask, settled)
@@ -128,7 +130,7 @@ def create(
         _bind(session, run, ask, draft.action, ruling)
     session.open_asks += 1
     run.open_asks += 1
-    run.save(update_fields=["open_asks"])
+    prepared.store(run, ["open_asks"])
     _say_asked(session, run, ask, draft)
     return ask
 
@@ -217,17 +219,19 @@ def _offer(ask: Ask, draft: AskDraft) -> None:
 def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Ruling) -> None:
     files = bound_files.of_action(session.agent, action, ruling)
     null = Value(None, JSONField())  # of JSON, not of SQL
-    ask.gate = Gate.objects.create(
-        ask=ask,
-        session=session,
-        number=session.gate_count,
-        operation=action.operation,
-        params=null if action.params is None else action.params,
-        files=files,
-        schema=params_schema.usable(action.schema),
-        action_hash=binding.action_hash(action.operation, action.params, files),
-        policy_version=ruling.version,
-        run_version=binding.run_version(binding.newest_run(session, run)),
+    ask.gate = prepared.add(
+        Gate(
+            ask=ask,
+            session=session,
+            number=session.gate_count,
+            operation=action.operation,
+            params=null if action.params is None else action.params,
+            files=files,
+            schema=params_schema.usable(action.schema),
+            action_hash=binding.action_hash(action.operation, action.params, files),
+            policy_version=ruling.version,
+            run_version=binding.run_version(binding.newest_run(session, run)),
+        )
     )
     ask.gate.params = action.params
     session.gate_count += 1

@@ -12,6 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from agents import events
 from agents.models import Session
+from agents.prepared import Prepared
 from agents.words import is_blank, is_storable, storable
 from asks import access, binding, editing, ledger, params_schema, terms
 from asks.lifecycle import HTTP_STATUS, AskStatus, Meaning, Reason
@@ -124,8 +125,12 @@ class Case:
     def option(self) -> Option | None:
         if not self.answer.option:
             return None
-        offered = Option.objects.filter(ask=self.ask, key=self.answer.option)
-        return offered.order_by("pk").first()
+        return _OPTION.first(self.ask.pk, self.answer.option)
+
+
+_OPTION = Prepared(
+    lambda ask, key: Option.objects.filter(ask=ask, key=key).order_by("pk")[:1], of=(int, str)
+)
 
 
 def number_of(ask_id: object) -> int | None:

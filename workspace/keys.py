@@ -23,6 +23,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.models import Agent
+from agents.prepared import Prepared
 from asks import ledger
 from workspace.models import ApiKey, Scope
 
@@ -105,7 +106,7 @@ def authenticate(request: HttpRequest) -> ApiKey | None:
     match = _BEARER.match(request.headers.get("Authorization", ""))
     if match is None:
         return None
-    key = _living().filter(prefix=match[2].lower()).first()
+    key = _BY_PREFIX.first(match[2].lower())
     known = hmac.compare_digest(key.hash if key else _NOBODY, _digest(match[1]))
     if key is None or not known:
         return None
@@ -138,10 +139,36 @@ def agents_of(key: ApiKey) -> QuerySet[Agent]:
     return agents if key.agent_id or key.person_id else agents.none()
 
 
+def reaches(key: ApiKey, agent: Agent) -> bool:
+    """Whether an agent is among those a key reaches."""
+    if key.agent_id is None and key.person_id is None:
+        return False
+    if key.agent_id not in (None, agent.pk):
+        return False
+    return key.person_id is None or bool(_OWNERSHIP.rows(agent.pk, key.person_id))
+
+
+def agents_serving(key: ApiKey, *runtimes: str) -> list[Agent]:
+    """The agents of these runtimes that a key reaches, the oldest first."""
+    if key.agent is None:
+        return list(agents_of(key).filter(runtime__in=runtimes).order_by("pk"))
+    served = key.agent.runtime in runtimes and reaches(key, key.agent)
+    return [key.agent] if served else []
+
+
+_OWNERSHIP = Prepared(
+    lambda agent, person: Agent.objects.filter(pk=agent, owners=person).values_list("pk"),
+    of=(int, int),
+)
+
+
 def _living() -> QuerySet[ApiKey]:
     """Keys that open something: not revoked, and of nobody who was locked out."""
     active = Q(person__isnull=True) | Q(person__is_active=True)
     return ApiKey.objects.filter(active, revoked_at=None).select_related("person", "agent")
+
+
+_BY_PREFIX = Prepared(lambda prefix: _living().filter(prefix=prefix), of=(str,))
 
 
 def _note_use(key: ApiKey) -> None:

@@ -90,7 +90,7 @@ DATABASES = {
                 "max_size": int(os.environ.get("DB_POOL_SIZE", "12")),
                 "timeout": 10,
             },
-            # For what is asked at every request (asks.prepared): planned once per connection. All
+            # For what is asked at every request (agents.prepared): planned once per connection. All
             # other statements come with their values in them and are planned by these.
             "prepare_threshold": 0,
             "options": "-c plan_cache_mode=force_generic_plan",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agents import prepared
 from agents.models import Event, Session
 from workspace.models import OutboxItem, OutboxKind
 from workspace.notify import payloads
@@ -25,9 +26,9 @@ _OF_SESSIONS = {"notice": OutboxKind.AGENT_NOTIFY, "blocked": OutboxKind.SESSION
 
 def tell(session: Session, happened: Sequence[Event]) -> None:
     """Put what happened into the outbox, if it is of a kind that is told."""
-    items = [item for event in happened for item in _items(session, event)]
-    if items:
-        OutboxItem.objects.bulk_create(items)
+    for event in happened:
+        for item in _items(session, event):
+            prepared.add(item)
 
 
 def _items(session: Session, event: Event) -> Iterator[OutboxItem]:

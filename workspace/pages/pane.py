@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from agents.models import Agent, Event, Run, Session
-from asks.prepared import Prepared, with_only
+from agents.prepared import Prepared, with_only
 
 EVENTS = 20
 _UNTOLD = ("output", "usage", "noted")

@@ -18,6 +18,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
 from pydantic_ai.exceptions import ToolFailed as TellModel
 from pydantic_core import to_jsonable_python
 
+from agents import prepared
 from agents.runtime import Turn
 from agents.words import storable
 from asks import grants
@@ -173,7 +174,7 @@ def _end(begun: Begun, output: Any, failed: bool) -> None:  # noqa: FBT001 -- ca
     """How an approved call ended, and what it gave back, in one transaction. Again it writes nothing."""
     detail = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     if grants.finish(begun, happened=not failed, detail=detail):
-        EveResult.objects.create(redemption_id=begun.redemption_id, output=output, failed=failed)
+        prepared.add(EveResult(redemption_id=begun.redemption_id, output=output, failed=failed))
 
 
 def _failure(error: Exception) -> str:

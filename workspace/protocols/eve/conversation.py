@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from agents.lifecycle import LIVE_RUNS, RunStatus
 from agents.locking import lock_session
 from agents.models import Run
+from agents.prepared import Prepared
 from agents.runtime import Fence
 from workspace.models import EveTurn
 
@@ -29,10 +30,16 @@ ON CONFLICT (run_id) DO UPDATE SET messages = EXCLUDED.messages
 
 def of(session_id: int) -> list[Any]:
     """The messages so far, oldest first: pydantic-ai's, as JSON."""
-    turns = EveTurn.objects.filter(
-        session=session_id, run__status__in=COUNTED, forgotten=False
-    ).order_by("run__number")
-    return [message for turn in turns.values_list("messages", flat=True) for message in turn]
+    return [message for turn in _TURNS.all(session_id) for message in turn.messages]
+
+
+_TURNS = Prepared(
+    lambda pk: (
+        EveTurn.objects.filter(session=pk, run__status__in=COUNTED, forgotten=False)
+        .order_by("run__number")
+        .only("messages")
+    )
+)
 
 
 def keep(fence: Fence, messages: list[Any]) -> bool:

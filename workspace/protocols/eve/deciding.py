@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from agents.models import Session
+from agents.prepared import Prepared
 from asks import answering, binding, refusals
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask
@@ -85,11 +86,18 @@ def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Prob
 
 
 def _asked(session: Session, request_id: str) -> Ask | None:
-    asks = Ask.objects.filter(session=session).select_related("run", "gate", "claimed_by")
-    ask = asks.filter(request_key=request_id).first() if "\0" not in request_id else None
+    ask = _NAMED.first(session.pk, request_id) if "\0" not in request_id else None
     if ask is not None:
         ask.session, ask.agent = session, session.agent
     return ask
+
+
+_NAMED = Prepared(
+    lambda session, key: Ask.objects.filter(session=session, request_key=key).select_related(
+        "run", "gate", "claimed_by"
+    ),
+    of=(int, str),
+)
 
 
 def refused_beforehand(session: Session, key: ApiKey, response: Response) -> Problem | None:

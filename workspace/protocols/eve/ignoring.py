@@ -39,7 +39,7 @@ def is_a_person(author: str) -> bool:
 def let_go(fence: Fence) -> bool:
     """The same for a message that came before the question. False when the claim is lost."""
     session = lock_session(fence.session_id)
-    run = starting.held(fence).first()
+    run = starting.held_run(fence)
     if run is None:
         return False
     ignore_open(session)

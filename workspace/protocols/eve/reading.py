@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.lifecycle import SessionState
 from agents.models import Event, Session
+from agents.prepared import Prepared
 from asks.lifecycle import AskKind, Meaning
 from asks.models import Ask, Verdict
 from asks.raising import CONFIDENTIAL
@@ -24,7 +25,18 @@ from workspace.protocols.eve.happened import (
 
 PAGE = 500
 _OF_AN_ASK = frozenset({"asked", "verdict", "withdrawn", "expired", "superseded"})
-_COLUMNS = ("pk", "seq", "created_at", "kind", "run_id", "actor", "text", "data")
+_COLUMNS = ("seq", "created_at", "kind", "run_id", "actor", "text", "data")
+_PAGE_AFTER = Prepared(
+    lambda session, seq: (
+        Event.objects.filter(session=session, seq__gt=seq, kind__in=sorted(KINDS))
+        .order_by("seq")
+        .only(*_COLUMNS)[:PAGE]
+    ),
+    of=(int, int),
+)
+_ENDED = Prepared(
+    lambda pk: Session.objects.filter(pk=pk, state=SessionState.ENDED).values_list("pk")
+)
 
 
 def about(opened: EveSession) -> About:
@@ -33,52 +45,51 @@ def about(opened: EveSession) -> About:
 
 def after(session_id: int, seq: int, limit: int = PAGE) -> tuple[list[Happened], int]:
     """The next events that the wire is made from, and the seq of the last; it is ``seq`` for none."""
-    found = Event.objects.filter(session_id=session_id, seq__gt=seq, kind__in=KINDS)
-    rows: list[dict[str, Any]] = list(found.order_by("seq").values(*_COLUMNS)[:limit])
+    rows = _PAGE_AFTER.all(session_id, seq)[:limit]
     requests = _requests(rows)
     verdicts = _verdicts(rows)
-    end = _the_end(session_id) if any(row["kind"] == "state" for row in rows) else None
+    end = _the_end(session_id) if any(row.kind == "state" for row in rows) else None
     happened = [_happened(row, requests, verdicts, end) for row in rows]
-    return happened, rows[-1]["seq"] if rows else seq
+    return happened, rows[-1].seq if rows else seq
 
 
 def _happened(
-    row: dict[str, Any],
+    row: Event,
     requests: dict[int, Request],
     verdicts: dict[int, Decided],
     end: int | None,
 ) -> Happened:
-    ask_id = _ask_id(row) if row["kind"] in _OF_AN_ASK else 0
+    ask_id = _ask_id(row) if row.kind in _OF_AN_ASK else 0
     return Happened(
-        pk=row["pk"],
-        at=row["created_at"],
-        kind=row["kind"],
-        run=row["run_id"],
-        text=row["text"],
-        data=row["data"],
+        pk=row.pk,
+        at=row.created_at,
+        kind=row.kind,
+        run=row.run_id,
+        text=row.text,
+        data=row.data,
         request=requests.get(ask_id),
-        decided=verdicts.get(ask_id) if row["kind"] == "verdict" else None,
-        actor=row["actor"],
-        is_the_end=row["pk"] == end,
+        decided=verdicts.get(ask_id) if row.kind == "verdict" else None,
+        actor=row.actor,
+        is_the_end=row.pk == end,
     )
 
 
-def _ids(rows: Sequence[dict[str, Any]], kinds: frozenset[str]) -> set[int]:
-    return {_ask_id(row) for row in rows if row["kind"] in kinds}
+def _ids(rows: Sequence[Event], kinds: frozenset[str]) -> set[int]:
+    return {_ask_id(row) for row in rows if row.kind in kinds}
 
 
-def _ask_id(row: dict[str, Any]) -> int:
-    found = row["data"].get("ask_id")
+def _ask_id(row: Event) -> int:
+    found = row.data.get("ask_id")
     return found if isinstance(found, int) else 0
 
 
-def _requests(rows: Sequence[dict[str, Any]]) -> dict[int, Request]:
+def _requests(rows: Sequence[Event]) -> dict[int, Request]:
     ids = _ids(rows, _OF_AN_ASK)
     asks = Ask.objects.filter(pk__in=ids).prefetch_related("options") if ids else ()
     return {ask.pk: request_of(ask) for ask in asks}
 
 
-def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[int, Decided]:
+def _verdicts(rows: Sequence[Event]) -> dict[int, Decided]:
     """Of a confidential ask only the option is told."""
     ids = _ids(rows, frozenset({"verdict"}))
     found = Verdict.objects.filter(ask__in=ids).select_related("ask", "option")
@@ -94,7 +105,7 @@ def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[int, Decided]:
 
 def _the_end(session_id: int) -> int | None:
     """The event with which the session ended, if it did: nothing states anything after it."""
-    if not Session.objects.filter(pk=session_id, state=SessionState.ENDED).exists():
+    if not _ENDED.rows(session_id):
         return None
     stated = Event.objects.filter(session_id=session_id, kind="state")
     return stated.order_by("-seq").values_list("pk", flat=True).first()

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from django.db.models import QuerySet
+
+from agents.prepared import Prepared
 from asks import binding, interrupted, raising
 from asks.lifecycle import AskStatus, Meaning
 from asks.models import Ask, Effect, EffectEnd, Grant, Redemption, Verdict
@@ -83,13 +86,21 @@ def _decided(parked: Parked, ask: Ask) -> Resolved:
 
 def _newest(session_id: int, request_key: str) -> Ask | None:
     """The ask that stands for a request now, with all that came of it. It may have been asked again."""
-    asked = Ask.objects.select_related(
-        "repeated_by", "verdict__option", "verdict__decided_by", *EFFECT
-    )
-    ask = asked.filter(session=session_id, request_key=request_key).first()
+    ask = _NAMED.first(session_id, request_key)
     while (later := raising.again_of(ask)) is not None:
-        ask = asked.get(pk=later.pk)
+        ask = _ASK.first(later.pk)
     return ask
+
+
+def _with_all(asks: QuerySet[Ask]) -> QuerySet[Ask]:
+    return asks.select_related("repeated_by", "verdict__option", "verdict__decided_by", *EFFECT)
+
+
+_ASK = Prepared(lambda pk: _with_all(Ask.objects.filter(pk=pk)))
+_NAMED = Prepared(
+    lambda session, key: _with_all(Ask.objects.filter(session=session, request_key=key)),
+    of=(int, str),
+)
 
 
 def _closed(parked: Parked, ask: Ask) -> Resolved:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.db import IntegrityError
 
+from agents import prepared
 from agents.lifecycle import AgentState, SessionState
 from agents.locking import lock_session
 from agents.models import Agent, Session
+from agents.prepared import Prepared
 from agents.registering import open_session
 from agents.words import is_storable
 from workspace import keys
@@ -24,8 +26,8 @@ def agent_for(key: ApiKey, slug: str = "") -> Agent:
     """The agent of this protocol that a key reaches; by its slug when there are several."""
     if not is_storable(slug):
         raise invalid("'agent' holds a character that no name has.")
-    reached = keys.agents_of(key).filter(runtime=RUNTIME)
-    found = list((reached.filter(slug=slug) if slug else reached).order_by("pk")[:2])
+    reached = keys.agents_serving(key, RUNTIME)
+    found = [agent for agent in reached if slug in ("", agent.slug)]
     if not found:
         raise Problem(403, "This key reaches no agent that is served here.", "forbidden")
     if len(found) > 1:
@@ -70,14 +72,16 @@ def _opened(key: ApiKey, create: Create, agent: Agent) -> EveSession:
 
 
 def _named(session: Session, key: ApiKey, create: Create) -> EveSession:
-    return EveSession.objects.create(
-        session=session,
-        public_id=stamps.new_session_id(),
-        token=stamps.new_token(),
-        key=key,
-        principal=actor_of(key),
-        operation=create.operation,
-        body=create.digest,
+    return prepared.add(
+        EveSession(
+            session=session,
+            public_id=stamps.new_session_id(),
+            token=stamps.new_token(),
+            key=key,
+            principal=actor_of(key),
+            operation=create.operation,
+            body=create.digest,
+        )
     )
 
 
@@ -88,11 +92,18 @@ def find(key: ApiKey, public_id: str) -> EveSession | None:
     """
     if len(public_id) > 40 or not public_id.isascii() or not public_id.isprintable():
         return None
-    found = EveSession.objects.filter(
-        public_id=public_id, session__agent__in=keys.agents_of(key).filter(runtime=RUNTIME)
-    )
-    found = found if key.person_id is not None else found.filter(key=key)
-    return found.select_related("session__agent").first()
+    found = _NAMED.first(public_id)
+    if found is None or found.session.agent.runtime != RUNTIME:
+        return None
+    if key.person_id is None and found.key_id != key.pk:
+        return None
+    return found if keys.reaches(key, found.session.agent) else None
+
+
+_NAMED = Prepared(
+    lambda name: EveSession.objects.filter(public_id=name).select_related("session__agent"),
+    of=(str,),
+)
 
 
 def check_is_active(opened: EveSession) -> None:

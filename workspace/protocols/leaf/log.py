@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from agents.lifecycle import RunStatus, SessionState
 from agents.models import Run, Session
+from agents.prepared import Prepared
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
 from asks.models import Gate, Verdict
-from asks.prepared import Prepared
 from workspace.protocols.leaf.facts import LeafFacts
 from workspace.protocols.leaf.gates import Request, State, state_of
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT, Decision, validate_decision
@@ -83,8 +83,16 @@ class Log:
 
 def read(session_id: int) -> Log:
     """One query."""
-    gates = Gate.objects.filter(session=session_id, operation=OPERATION).order_by("number")
-    return Log(tuple(gates.select_related("ask__verdict__option")))
+    return Log(tuple(_GATES.all(session_id)))
+
+
+_GATES = Prepared(
+    lambda pk: (
+        Gate.objects.filter(session=pk, operation=OPERATION)
+        .select_related("ask__verdict__option")
+        .order_by("number")
+    )
+)
 
 
 def request_of(gate: Gate) -> Request | None:
@@ -124,7 +132,7 @@ class Standing:
 def standing(session: Session) -> Standing:
     """How a session stands now: two queries. Gates come before verdicts, and an abort is for good."""
     log = read(session.pk)
-    run = Run.objects.filter(session=session).order_by("-number").first()
+    run = _NEWEST.first(session.pk)
     is_live = run is not None and run.status in (RunStatus.QUEUED, RunStatus.RUNNING)
     last = log.state.last_decision
     if log.pending is not None and not is_live:
@@ -140,13 +148,14 @@ def standing(session: Session) -> Standing:
 
 def glance(session_id: int) -> Word | None:
     """The word of a session with a turn under way, by one query; None when there is none."""
-    newest = [status for (status,) in _NEWEST.rows(session_id)]
+    newest = [status for (status,) in _STATUS.rows(session_id)]
     if newest == [RunStatus.QUEUED]:
         return "queued"
     return "running" if newest == [RunStatus.RUNNING] else None
 
 
-_NEWEST = Prepared(
+_NEWEST = Prepared(lambda pk: Run.objects.filter(session=pk).order_by("-number")[:1])
+_STATUS = Prepared(
     lambda pk: Run.objects.filter(session=pk).order_by("-number").values_list("status")[:1]
 )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from agents import events, queueing, registering, steering, waking
 from agents.lifecycle import AgentState, Cause, SessionState
-from agents.locking import lock_agent, lock_session
+from agents.locking import lock_session
 from agents.models import Agent, Session
+from agents.prepared import Prepared
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
 from workspace.protocols.leaf import log
@@ -26,20 +27,32 @@ class Conflict(Exception):
 def find(agent: Agent, session_id: str, tenant: str) -> Session | None:
     """The session of a name among its agent's."""
     name = session_key(session_id, tenant)
-    found = Session.objects.select_related("agent").filter(agent=agent, external_id=name).first()
+    found = _NAMED.first(agent.pk, name)
     return found if found and facts_in(found.data) else None
 
 
-@transaction.atomic
+_NAMED = Prepared(
+    lambda agent, name: Session.objects.select_related("agent").filter(
+        agent=agent, external_id=name
+    ),
+    of=(int, str),
+)
+
+
 def open_once(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
     """The session of these facts, started if it is new. However many call at once, one is opened."""
-    if lock_agent(agent.pk).lifecycle == AgentState.RETIRED:
-        raise Conflict("agent_retired", "This agent is retired and starts nothing more.")
-    found = find(agent, facts.session_id, facts.tenant)
-    if found is not None:
+    try:
+        return _open(agent, key, facts)
+    except IntegrityError:  # somebody else was opening it
+        if (found := find(agent, facts.session_id, facts.tenant)) is None:
+            raise
         return found
 
+
+def _open(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
     def begin(session: Session) -> None:
+        if session.agent.lifecycle == AgentState.RETIRED:
+            raise Conflict("agent_retired", "This agent is retired and starts nothing more.")
         session.data = opened(facts)
         words = f"Review {facts.item.item_id}: `{facts.item.pattern}` in {facts.item.file}"
         events.record(session, "message", actor=actor_of(key), text=words)

@@ -134,8 +134,8 @@ def _body(request: HttpRequest) -> bytes:
 
 def _agent(key: ApiKey, slug: str = "") -> Agent:
     """The leaf agent that a key reaches; by its slug when there are several."""
-    reached = keys.agents_of(key).filter(runtime__in=RUNTIMES)
-    found = list((reached.filter(slug=slug) if slug else reached).order_by("pk")[:2])
+    reached = keys.agents_serving(key, *RUNTIMES)
+    found = [agent for agent in reached if slug in ("", agent.slug)]
     if not found:
         raise Refuse(403, "no_agent", "This key reaches no agent that serves leaf sessions.")
     if len(found) > 1:

@@ -26,7 +26,7 @@ CONFIDENTIAL = "A confidential request"
 
 def agent_for(key: ApiKey, model: str) -> Agent:
     """The agent that a key reaches; of several the one whose slug ``model`` is. Raises Problem."""
-    found = list(keys.agents_of(key).filter(runtime=RUNTIME).order_by("pk")[:100])
+    found = keys.agents_serving(key, RUNTIME)
     if not found:
         raise Problem(403, "This key reaches no agent that serves responses.", code="no_agent")
     if len(found) == 1:

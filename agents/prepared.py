@@ -1,0 +1,198 @@
+"""Queries whose SQL is made once per process and planned once per connection.
+
+Django makes a queryset's SQL anew each time it is read, and PostgreSQL its plan. For the small reads
+that every verb and every request begins with, both take several times as long as the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, TypeVar, cast
+
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
+from django.db.models import Field, Model, QuerySet
+from django.db.models.expressions import DatabaseDefault
+from django.db.models.query import ModelIterable
+from django.db.models.sql.compiler import SQLCompiler
+from django.db.transaction import TransactionManagementError
+from psycopg.sql import Literal
+from psycopg.types.numeric import Int8
+
+#: Stand for the numbers that are asked about while the SQL is made; no row has one.
+STAND_INS = (2_147_483_629, 2_147_483_587, 2_147_483_579)
+#: Stands for a text in the same way.
+STAND_IN_TEXT = "\N{REPLACEMENT CHARACTER}stand-in"
+
+M = TypeVar("M", bound=Model)
+Key = int | str
+
+
+def rows_of(sql: str, *params: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    """What a statement finds, planned once per connection. Its text is the same every time."""
+    with connection.cursor() as cursor:
+        # Django's own cursor writes values into the SQL, which would then be another each time.
+        cursor.cursor = psycopg.Cursor(cursor.connection)
+        cursor.execute(sql, params)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    if connection.queries_logged:
+        # Django asks its own cursor what was sent, and this one does not know.
+        compose = cast("Any", connection.ops).compose_sql
+        connection.queries_log[-1]["sql"] = compose(sql, params)
+    return rows
+
+
+class Prepared(Generic[M]):
+    """Reads what ``make`` makes of some numbers, or of one text.
+
+    ``make`` is called once and must not look at them but pass them on as parameters; ``of`` says
+    what they are, one number unless told. Everything else becomes part of the SQL.
+    """
+
+    def __init__(
+        self, make: Callable[..., QuerySet[M, Any]], *, of: Sequence[type] = (int,)
+    ) -> None:
+        self._make = make
+        numbers = iter(STAND_INS)
+        self._stand_ins = [STAND_IN_TEXT if kind is str else next(numbers) for kind in of]
+        self._made: _Made | None = None
+
+    def rows(self, *keys: Key) -> list[tuple[Any, ...]]:
+        """Rows of values, as of the queryset's ``values_list``.
+
+        Values are psycopg's own, so only columns that Django does not convert may be read.
+        """
+        return self._read(keys)[1]
+
+    def all(self, *keys: Key) -> list[M]:
+        """The queryset's objects, with those that it selects along."""
+        made, rows = self._read(keys)
+        return list(ModelIterable(cast("QuerySet[M]", _Answered(made, rows))))
+
+    def first(self, *keys: Key) -> M | None:
+        """The first of them; the queryset says which that is."""
+        return next(iter(self.all(*keys)), None)
+
+    def _read(self, keys: Sequence[Key]) -> tuple[_Made, list[tuple[Any, ...]]]:
+        made = self._made
+        if made is None:
+            made = self._made = self._prepare()
+        if made.locks and connection.get_autocommit():
+            raise TransactionManagementError("Rows are locked inside a transaction only.")
+        values = [_as_sent(key) for key in keys]
+        return made, rows_of(made.sql, *[values[place] for place in made.places])
+
+    def _prepare(self) -> _Made:
+        """Make the SQL, with the keys as its only parameters. Raises ValueError if one is left out.
+
+        All else is written into it: an index on open asks serves only who says that they are open.
+        """
+        query = self._make(*self._stand_ins).query
+        compiler = query.get_compiler(DEFAULT_DB_ALIAS)
+        sql, params = compiler.as_sql()
+        places = [self._stand_ins.index(one) for one in params if one in self._stand_ins]
+        if {*places} != {*range(len(self._stand_ins))}:
+            raise ValueError(f"This query does not depend on all its keys: {sql}")
+        first, *rest = sql.split("%s")
+        said = [self._written(one) + part for one, part in zip(params, rest, strict=True)]
+        return _Made(first + "".join(said), places, compiler, bool(query.select_for_update))
+
+    def _written(self, param: object) -> str:
+        if param in self._stand_ins:
+            return "%s"
+        return Literal(param).as_string(connection.connection).replace("%", "%%")
+
+
+@dataclass(frozen=True)
+class _Made:
+    """SQL, which key each of its parameters is, and the compiler that knows what it reads."""
+
+    sql: str
+    places: list[int]
+    compiler: SQLCompiler
+    locks: bool
+
+
+class _Answered:
+    """What Django makes objects of: a query whose rows are there already."""
+
+    db = DEFAULT_DB_ALIAS
+    _known_related_objects: dict[str, Any] = {}
+
+    def __init__(self, made: _Made, rows: list[tuple[Any, ...]]) -> None:
+        self.query = self
+        self._made, self._rows = made, rows
+
+    def get_compiler(self, using: str) -> SQLCompiler:  # noqa: ARG002 -- Django's own signature
+        compiler = copy(self._made.compiler)
+        compiler.connection = connection
+        compiler.execute_sql = lambda **_: [self._rows]  # type: ignore[assignment,method-assign]
+        return compiler
+
+
+def add(row: M) -> M:
+    """Insert a new row, as ``row.save(force_insert=True)`` does."""
+    given, left_out = [], []
+    for field in row._meta.concrete_fields:
+        value = field.pre_save(row, add=True)
+        if isinstance(value, DatabaseDefault) or (field.primary_key and value is None):
+            left_out.append(field.name)
+        else:
+            given.append(field.get_db_prep_save(value, connection))
+    if any(hasattr(value, "as_sql") for value in given):
+        row.save(force_insert=True)  # JSON's null, say, is SQL and no value
+        return row
+    sql, told = _insert_of(type(row), tuple(left_out))
+    ((*found,),) = rows_of(sql, *map(_as_sent, given))
+    for field, value in zip(told, found, strict=True):
+        setattr(row, field.attname, value)
+    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001 -- as Django does
+    return row
+
+
+@cache
+def _insert_of(model: type[Model], left_out: tuple[str, ...]) -> tuple[str, list[Field[Any, Any]]]:
+    """The statement, and what it gives back: the key, and columns that the database fills."""
+    quoted, fields = connection.ops.quote_name, model._meta.concrete_fields
+    told = [field for field in fields if field.primary_key or field.name in left_out]
+    names = [quoted(str(field.column)) for field in fields if field.name not in left_out]
+    back = ", ".join(quoted(str(field.column)) for field in told)
+    columns, places = ", ".join(names), ", ".join(["%s"] * len(names))
+    into = f"INSERT INTO {quoted(model._meta.db_table)} ({columns})"
+    return f"{into} VALUES ({places}) RETURNING {back}", told
+
+
+def _as_sent(value: object) -> object:
+    """Numbers have one size, or each size would be a statement of its own."""
+    return Int8(value) if type(value) is int else value
+
+
+def store(row: Model, names: Sequence[str]) -> None:
+    """Write these fields of a row that exists, as ``row.save(update_fields=names)`` does."""
+    fields = _fields(type(row), tuple(names))
+    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
+    if not rows_of(_update_of(type(row), tuple(names)), *map(_as_sent, values), row.pk):
+        raise DatabaseError(f"There is no {row._meta.label} {row.pk} to be written.")
+
+
+@cache
+def _fields(model: type[Model], names: tuple[str, ...]) -> list[Field[Any, Any]]:
+    return [cast("Field[Any, Any]", model._meta.get_field(name)) for name in names]
+
+
+@cache
+def _update_of(model: type[Model], names: tuple[str, ...]) -> str:
+    quoted = connection.ops.quote_name
+    said = ", ".join(f"{quoted(str(field.column))} = %s" for field in _fields(model, names))
+    table, key = quoted(model._meta.db_table), quoted(str(model._meta.pk.column))
+    return f"UPDATE {table} SET {said} WHERE {key} = %s RETURNING {key}"  # noqa: S608 -- our names only
+
+
+def with_only(model: type[M], names: Sequence[str], values: Sequence[Any]) -> M:
+    """An instance of which only these columns were read; Django reads any other when it is used."""
+    known = dict(zip(names, values, strict=True))
+    fields = [field.attname for field in model._meta.concrete_fields if field.attname in known]
+    return model.from_db(DEFAULT_DB_ALIAS, fields, [known[name] for name in fields])

@@ -1,0 +1,165 @@
+"""Prepared queries find what the querysets find that they are made of, for whoever asks."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F, QuerySet
+from django.db.transaction import TransactionManagementError
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries
+
+from agents import clock
+from agents.clock import ClockNow
+from agents.lifecycle import Outcome
+from agents.models import Agent, Session
+from agents.prepared import Prepared, store, with_only
+from agents.registering import open_session
+from asks import access, delegating, queue, queue_page
+from tests.factories import AgentFactory, AskFactory, home_of, turn_of
+from tests.policies.world import asked, group_of, in_force, refund
+
+pytestmark = pytest.mark.django_db
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def everybody(agent: Agent, owner: User, colleague: User, stranger: User) -> list[User]:
+    """An owner, a team's second, a group's member and a delegate, with something for each."""
+    agent.owners.set([owner, colleague])
+    group_of("treasury", stranger)
+    delegate = User.objects.create(username="dora")
+    delegating.delegate(by=colleague, to=delegate, ends_at=clock.now() + DAY, reason="Away.")
+    in_force(agent, refund(answered_by="group:treasury"))
+    for _ in range(2):
+        AskFactory(session=open_session(agent))
+        turn_of(open_session(agent), Outcome.BLOCKED)
+        turn_of(home_of(AgentFactory(owners=[owner])), Outcome.NO_WORK)
+    asked(open_session(agent))
+    return [owner, colleague, stranger, delegate]
+
+
+def test_each_sees_what_the_querysets_find(everybody: list[User]) -> None:
+    for person in everybody:
+        first = queue.open_asks(person)[: queue_page.PAGE_SIZE]
+        assert queue_page.first_places(person) == queue_page.places_of(first)
+        assert queue_page.blocked(person) == list(queue.blocked_sessions(person))
+        quiet = {*queue.fine(person), *queue.working(person)}
+        assert set(queue_page.others(person)) == quiet
+        assert queue.badge(person) == first.count() + queue.blocked_sessions(person).count()
+    assert [queue.badge(person) for person in everybody] == [4, 4, 1, 2]
+
+
+def test_a_delegate_is_told_in_whose_name(everybody: list[User]) -> None:
+    *_, delegate = everybody
+    (given,) = access.delegations_to(delegate)
+    assert {place.by_delegation for place in queue_page.first_places(delegate)} == {given.pk}
+    assert {place.by_delegation for place in queue_page.first_places(everybody[0])} == {None}
+
+
+def test_the_sql_is_made_once(
+    owner: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    made = []
+
+    def make(pk: int) -> object:
+        made.append(pk)
+        return User.objects.filter(pk=pk).values_list("username")
+
+    prepared: Prepared[User] = Prepared(make)  # type: ignore[arg-type]
+    with django_assert_num_queries(3):
+        assert prepared.rows(owner.pk) == prepared.rows(owner.pk) == [("olga",)]
+        assert prepared.rows(owner.pk + 100_000) == []
+    assert len(made) == 1
+
+
+def test_a_query_that_is_about_nobody_is_refused() -> None:
+    everyone = Prepared(lambda _: User.objects.values_list("username"))
+    with pytest.raises(ValueError, match="does not depend on all its keys"):
+        everyone.rows(1)
+
+
+def test_objects_are_those_that_the_queryset_makes(session: Session) -> None:
+    """With what is selected along, what is computed, and columns that Django converts."""
+
+    def of(pk: int) -> QuerySet[Session]:
+        found = Session.objects.filter(pk=pk).select_related("agent", "requested_by")
+        return found.annotate(read_at=ClockNow(), is_home_too=F("is_home"))
+
+    session.data = {"seen": [1, None, "“ä”"]}
+    session.save(update_fields=["data"])
+    theirs, ours = of(session.pk).get(), Prepared(of).first(session.pk)
+    assert ours is not None
+    known = {name for name in vars(theirs) if name not in ("_state", "read_at")}
+    for name in known:
+        assert getattr(ours, name) == getattr(theirs, name), name
+    assert vars(ours).keys() == vars(theirs).keys()
+    assert ours._state.fields_cache.keys() == theirs._state.fields_cache.keys()
+    assert ours.agent.settings == theirs.agent.settings
+    assert ours.data == {"seen": [1, None, "“ä”"]}
+    assert (ours._state.adding, ours._state.db) == (False, "default")
+    assert Prepared(of).all(session.pk + 100_000) == []
+
+
+def test_a_key_may_be_a_text_and_there_may_be_several(owner: User, session: Session) -> None:
+    by_name = Prepared(lambda name: User.objects.filter(username=name), of=(str,))
+    assert by_name.all("olga") == [owner]
+    assert by_name.first("%s' OR true --") is None
+
+    def make(state: str, pk: int) -> QuerySet[Session]:
+        return Session.objects.filter(pk=pk, state=state, title__contains="100%").order_by("pk")
+
+    both = Prepared(make, of=(str, int))
+    assert both.all("active", session.pk) == []
+    Session.objects.filter(pk=session.pk).update(title="100% done")
+    assert both.all("active", session.pk) == [session]
+    assert both.all("paused", session.pk) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_locks_does_so_in_a_transaction_only(session: Session) -> None:
+    locked = Prepared(lambda pk: Session.objects.filter(pk=pk).select_for_update())
+    with transaction.atomic():
+        assert locked.first(session.pk) == session
+    with pytest.raises(TransactionManagementError):
+        locked.first(session.pk)
+
+
+def test_a_statement_is_shown_as_it_was_sent(session: Session) -> None:
+    with CaptureQueriesContext(connection) as sent:
+        Prepared(lambda pk: Session.objects.filter(pk=pk)).first(session.pk)
+    assert sent.captured_queries[0]["sql"].startswith("SELECT")
+    assert f'WHERE "agents_session"."id" = {session.pk} ' in sent.captured_queries[0]["sql"]
+
+
+def test_a_row_is_stored_as_django_would(
+    session: Session, owner: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    session.data, session.title = {"a": [None, "x"]}, "not written"
+    session.wake_at, session.wake_cause = clock.now(), "human"
+    session.requested_by = owner
+    with django_assert_num_queries(1):
+        store(session, ["data", "wake_at", "wake_cause", "requested_by"])
+    found = Session.objects.get(pk=session.pk)
+    assert (found.data, found.wake_at, found.requested_by_id) == (
+        session.data,
+        session.wake_at,
+        owner.pk,
+    )
+    assert found.title != "not written"
+    with pytest.raises(DatabaseError, match=r"There is no agents\.Session"):
+        store(Session(pk=session.pk + 100_000, title="nobody"), ["title"])
+
+
+def test_what_was_not_read_is_read_when_it_is_used(
+    session: Session, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    stub = with_only(Session, ("status", "id"), ("MANUAL", session.pk))
+    with django_assert_num_queries(0):
+        assert (stub.pk, stub.status) == (session.pk, "MANUAL")
+    with django_assert_num_queries(1):
+        assert stub.agent_id == session.agent_id
