@@ -7,16 +7,15 @@ that every verb and every request begins with, both take several times as long a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 from django.db.models import Field, Model, QuerySet
 from django.db.models.expressions import DatabaseDefault
-from django.db.models.query import ModelIterable
+from django.db.models.query import get_related_populators
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import TransactionManagementError
 from psycopg.sql import Literal
@@ -24,32 +23,34 @@ from psycopg.types.numeric import Int8
 
 #: Stand for the numbers that are asked about while the SQL is made; no row has one.
 STAND_INS = (2_147_483_629, 2_147_483_587, 2_147_483_579)
-#: Stands for a text in the same way.
+#: Stand for a text and for several numbers in the same way.
 STAND_IN_TEXT = "\N{REPLACEMENT CHARACTER}stand-in"
+STAND_IN_LIST = [*STAND_INS]
 
 M = TypeVar("M", bound=Model)
-Key = int | str
+Key = int | str | list[int]
 
 
 def rows_of(sql: str, *params: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401
     """What a statement finds, planned once per connection. Its text is the same every time."""
-    with connection.cursor() as cursor:
-        # Django's own cursor writes values into the SQL, which would then be another each time.
-        cursor.cursor = psycopg.Cursor(cursor.connection)
+    here: Any = connections[DEFAULT_DB_ALIAS]
+    here.ensure_connection()
+    # Django's own cursor writes values into the SQL, which would then be another each time.
+    with here._prepare_cursor(psycopg.Cursor(here.connection)) as cursor:  # noqa: SLF001
         cursor.execute(sql, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
-    if connection.queries_logged:
+    if here.queries_logged:
         # Django asks its own cursor what was sent, and this one does not know.
-        compose = cast("Any", connection.ops).compose_sql
-        connection.queries_log[-1]["sql"] = compose(sql, params)
+        here.queries_log[-1]["sql"] = here.ops.compose_sql(sql, params)
     return rows
 
 
 class Prepared(Generic[M]):
-    """Reads what ``make`` makes of some numbers, or of one text.
+    """Reads what ``make`` makes of its keys.
 
-    ``make`` is called once and must not look at them but pass them on as parameters; ``of`` says
-    what they are, one number unless told. Everything else becomes part of the SQL.
+    ``make`` is called once and must not look at them but pass them on as parameters. ``of`` says
+    what they are, one number unless told; several numbers, a ``list``, are for ``arrays.among``. Everything
+    else becomes part of the SQL.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class Prepared(Generic[M]):
     ) -> None:
         self._make = make
         numbers = iter(STAND_INS)
-        self._stand_ins = [STAND_IN_TEXT if kind is str else next(numbers) for kind in of]
+        others: dict[type, Key] = {str: STAND_IN_TEXT, list: STAND_IN_LIST}
+        self._stand_ins = [others.get(kind) or next(numbers) for kind in of]
         self._made: _Made | None = None
 
     def rows(self, *keys: Key) -> list[tuple[Any, ...]]:
@@ -70,7 +72,7 @@ class Prepared(Generic[M]):
     def all(self, *keys: Key) -> list[M]:
         """The queryset's objects, with those that it selects along."""
         made, rows = self._read(keys)
-        return list(ModelIterable(cast("QuerySet[M]", _Answered(made, rows))))
+        return [made.objects.of(row) for row in rows]
 
     def first(self, *keys: Key) -> M | None:
         """The first of them; the queryset says which that is."""
@@ -98,7 +100,9 @@ class Prepared(Generic[M]):
             raise ValueError(f"This query does not depend on all its keys: {sql}")
         first, *rest = sql.split("%s")
         said = [self._written(one) + part for one, part in zip(params, rest, strict=True)]
-        return _Made(first + "".join(said), places, compiler, bool(query.select_for_update))
+        return _Made(
+            first + "".join(said), places, _Objects(compiler), bool(query.select_for_update)
+        )
 
     def _written(self, param: object) -> str:
         if param in self._stand_ins:
@@ -108,29 +112,41 @@ class Prepared(Generic[M]):
 
 @dataclass(frozen=True)
 class _Made:
-    """SQL, which key each of its parameters is, and the compiler that knows what it reads."""
+    """SQL, which key each of its parameters is, and what its rows become."""
 
     sql: str
     places: list[int]
-    compiler: SQLCompiler
+    objects: _Objects
     locks: bool
 
 
-class _Answered:
-    """What Django makes objects of: a query whose rows are there already."""
+class _Objects:
+    """Makes objects of rows, as ``ModelIterable`` does; what it looks up each time is known here."""
 
-    db = DEFAULT_DB_ALIAS
-    _known_related_objects: dict[str, Any] = {}
+    def __init__(self, compiler: SQLCompiler) -> None:
+        self._annotations = compiler.annotation_col_map or {}
+        known = compiler.klass_info
+        if known is None:  # a query for values, of which no objects are made
+            return
+        places, select = known["select_fields"], compiler.select
+        self._model, self._own = known["model"], slice(places[0], places[-1] + 1)
+        self._names = [column[0].target.attname for column in select[self._own]]
+        populators: Callable[..., list[Any]] = get_related_populators
+        self._populators = populators(known, select, DEFAULT_DB_ALIAS)
+        columns = [column[0] for column in select[: compiler.col_count]]
+        self._converters = compiler.get_converters(columns)
 
-    def __init__(self, made: _Made, rows: list[tuple[Any, ...]]) -> None:
-        self.query = self
-        self._made, self._rows = made, rows
-
-    def get_compiler(self, using: str) -> SQLCompiler:  # noqa: ARG002 -- Django's own signature
-        compiler = copy(self._made.compiler)
-        compiler.connection = connection
-        compiler.execute_sql = lambda **_: [self._rows]  # type: ignore[assignment,method-assign]
-        return compiler
+    def of(self, row: tuple[Any, ...]) -> Any:  # noqa: ANN401 -- of whatever model was asked for
+        values, here = list(row), connections[DEFAULT_DB_ALIAS]
+        for place, (converters, expression) in self._converters.items():
+            for convert in converters:
+                values[place] = convert(values[place], expression, here)
+        made = self._model.from_db(DEFAULT_DB_ALIAS, self._names, values[self._own])
+        for populator in self._populators:
+            populator.populate(values, made)
+        for name, place in self._annotations.items():
+            setattr(made, name, values[place])
+        return made
 
 
 def add(row: M) -> M:
@@ -167,6 +183,8 @@ def _insert_of(model: type[Model], left_out: tuple[str, ...]) -> tuple[str, list
 
 def _as_sent(value: object) -> object:
     """Numbers have one size, or each size would be a statement of its own."""
+    if isinstance(value, list):
+        return [_as_sent(one) for one in value]
     return Int8(value) if type(value) is int else value
 
 

@@ -141,7 +141,8 @@ class Ended:
     """How the turn went. ``asks`` are drafts of the asks layer; they are raised as the run settles.
 
     ``retry_at`` is when a limit passes; ``error`` says what broke, in words for the owner.
-    ``give_up`` after a failure: it is not tried again until a person says so.
+    ``give_up`` after a failure: it is not tried again until a person says so. ``keep`` writes rows of
+    the protocol's own, of this session and run by their ids, in the transaction that ends the turn.
     """
 
     outcome: Outcome
@@ -153,6 +154,7 @@ class Ended:
     session_data: dict[str, Any] | None = None
     external_id: str = ""
     give_up: bool = False
+    keep: Callable[[int, int], object] | None = None
 
 
 TurnEvent = Started | Said | Step | Reported | Noticed | Noted | Ignored | Usage | Ended

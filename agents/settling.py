@@ -44,6 +44,8 @@ def settle(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
     else:
         inbox.failed(session, run)
     _keep_protocol_facts(session, run, ended)
+    if ended.keep is not None:
+        ended.keep(session.pk, run.pk)
     _decide_next_wake(session, ended)
     _end(session, run, ended, said)
     if ended.give_up and run.status == RunStatus.FAILED:

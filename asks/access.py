@@ -14,11 +14,9 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db.models import (
-    BooleanField,
     Case,
     Exists,
     F,
-    Func,
     OuterRef,
     Q,
     QuerySet,
@@ -27,6 +25,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Now
 
+from agents.arrays import IsAny
 from agents.models import Agent, Session
 from agents.prepared import Prepared
 from asks.lifecycle import AskStatus
@@ -71,7 +70,7 @@ def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
 def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:
     """The open asks that wait on a person: those they may answer and have not voted on."""
     own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
-    unbarred = delegations_to(person).exclude(_IsAny(F("delegator_id"), OuterRef("barred")))
+    unbarred = delegations_to(person).exclude(IsAny(F("delegator_id"), OuterRef("barred")))
     voted = Exists(Vote.objects.filter(ask=OuterRef("pk"), voter=person.pk))
     waiting = Ask.objects.filter(
         own | _among(unbarred), status=AskStatus.OPEN, pk__in=_near(person)
@@ -107,7 +106,7 @@ def in_whose_name(asks: QuerySet[Ask], person: AbstractBaseUser) -> QuerySet[Ask
     own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
     able = Q(delegator__agents=OuterRef("agent")) | _in_a_group_of_it()
     reach = delegations_to(person).filter(able, Q(agent=None) | Q(agent=OuterRef("agent")))
-    first = reach.exclude(_IsAny(F("delegator_id"), OuterRef("barred"))).order_by("pk")
+    first = reach.exclude(IsAny(F("delegator_id"), OuterRef("barred"))).order_by("pk")
     return asks.annotate(
         by_delegation=Case(When(own, then=None), default=Subquery(first.values("pk")[:1]))
     )
@@ -142,14 +141,6 @@ def _in_a_group_of_it() -> Q:
     return Q(delegator__groups=OuterRef("answered_by")) | Q(
         delegator__groups=OuterRef("escalated_to")
     )
-
-
-class _IsAny(Func):
-    """Whether a value is among those of an array."""
-
-    template = "(%(expressions)s))"
-    arg_joiner = " = ANY("
-    output_field = BooleanField()
 
 
 def standing_of(person: AbstractBaseUser, ask: Ask) -> Standing:

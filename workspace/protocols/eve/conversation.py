@@ -5,26 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from agents import prepared
 from agents.lifecycle import LIVE_RUNS, RunStatus
 from agents.locking import lock_session
 from agents.models import Run
 from agents.prepared import Prepared
-from agents.runtime import Fence
 from workspace.models import EveTurn
 
 #: Statuses of a run whose turn is part of the conversation.
 COUNTED = (RunStatus.COMPLETED, RunStatus.CONTINUED, RunStatus.WAITING_HUMAN)
 
-#: One statement that holds on to the claim, so it needs no lock on the session.
 _KEEP = """
-WITH held AS (
-    SELECT id, session_id FROM agents_run WHERE id = %s AND epoch = %s AND status = 'running' FOR SHARE
-)
-INSERT INTO workspace_eveturn (run_id, session_id, messages, forgotten)
-SELECT id, session_id, %s, false FROM held
-ON CONFLICT (run_id) DO UPDATE SET messages = EXCLUDED.messages
+INSERT INTO workspace_eveturn (session_id, run_id, messages, forgotten) VALUES (%s, %s, %s, false)
+ON CONFLICT (run_id) DO UPDATE SET messages = EXCLUDED.messages RETURNING run_id
 """
 
 
@@ -42,15 +37,10 @@ _TURNS = Prepared(
 )
 
 
-def keep(fence: Fence, messages: list[Any]) -> bool:
-    """Keep what a turn added; it counts once its run completes. False when the claim is lost.
-
-    Doing it again keeps what was said last.
-    """
+def keep(session_id: int, run_id: int, messages: list[Any]) -> None:
+    """Keep what a turn added, with its end; it counts if its run completes."""
     told = json.dumps(messages, ensure_ascii=False)
-    with connection.cursor() as cursor:
-        cursor.execute(_KEEP, [fence.run_id, fence.epoch, told])
-        return bool(cursor.rowcount == 1)
+    prepared.rows_of(_KEEP, session_id, run_id, told)
 
 
 @transaction.atomic

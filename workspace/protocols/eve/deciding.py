@@ -37,7 +37,7 @@ def open_asks(session: Session) -> list[Ask]:
 
 
 def open_requests(asks: Sequence[Ask]) -> list[Request]:
-    return [request_of(ask) for ask in asks]
+    return [request_of(ask, ask.options.all()) for ask in asks]
 
 
 def may_answer(key: ApiKey) -> bool:

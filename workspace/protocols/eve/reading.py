@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
+from agents.arrays import among
 from agents.lifecycle import SessionState
 from agents.models import Event, Session
 from agents.prepared import Prepared
 from asks.lifecycle import AskKind, Meaning
-from asks.models import Ask, Verdict
+from asks.models import Ask, Option, Verdict
 from asks.raising import CONFIDENTIAL
 from workspace.models import EveSession
 from workspace.protocols.eve.fold import KINDS
@@ -33,6 +34,12 @@ _PAGE_AFTER = Prepared(
         .only(*_COLUMNS)[:PAGE]
     ),
     of=(int, int),
+)
+_ASKS = Prepared(lambda ids: Ask.objects.filter(among("pk", ids)), of=(list,))
+_OPTIONS = Prepared(lambda ids: Option.objects.filter(among("ask", ids)), of=(list,))
+_VERDICTS = Prepared(
+    lambda ids: Verdict.objects.filter(among("ask", ids)).select_related("ask", "option"),
+    of=(list,),
 )
 _ENDED = Prepared(
     lambda pk: Session.objects.filter(pk=pk, state=SessionState.ENDED).values_list("pk")
@@ -84,22 +91,25 @@ def _ask_id(row: Event) -> int:
 
 
 def _requests(rows: Sequence[Event]) -> dict[int, Request]:
-    ids = _ids(rows, _OF_AN_ASK)
-    asks = Ask.objects.filter(pk__in=ids).prefetch_related("options") if ids else ()
-    return {ask.pk: request_of(ask) for ask in asks}
+    ids = sorted(_ids(rows, _OF_AN_ASK))
+    if not ids:
+        return {}
+    options: defaultdict[int, list[Option]] = defaultdict(list)
+    for option in _OPTIONS.all(ids):
+        options[option.ask_id].append(option)
+    return {ask.pk: request_of(ask, options[ask.pk]) for ask in _ASKS.all(ids)}
 
 
 def _verdicts(rows: Sequence[Event]) -> dict[int, Decided]:
     """Of a confidential ask only the option is told."""
-    ids = _ids(rows, frozenset({"verdict"}))
-    found = Verdict.objects.filter(ask__in=ids).select_related("ask", "option")
+    ids = sorted(_ids(rows, frozenset({"verdict"})))
     return {
         verdict.ask_id: Decided(
             option=verdict.option.key if verdict.option else "",
             text="" if verdict.ask.confidential else verdict.text,
             approves=verdict.meaning == Meaning.APPROVE,
         )
-        for verdict in (found if ids else ())
+        for verdict in (_VERDICTS.all(ids) if ids else ())
     }
 
 
@@ -111,13 +121,13 @@ def _the_end(session_id: int) -> int | None:
     return stated.order_by("-seq").values_list("pk", flat=True).first()
 
 
-def request_of(ask: Ask) -> Request:
+def request_of(ask: Ask, options: Iterable[Option]) -> Request:
     """An ask as the protocol's InputRequest. What is confidential shows no more than its options."""
     known = ask.context.get("eve")
     facts: Json = known if isinstance(known, dict) else {}
     kind = APPROVAL if ask.kind == AskKind.APPROVAL else QUESTION
-    options = [_option(option) for option in sorted(ask.options.all(), key=lambda o: o.position)]
-    display = "confirmation" if kind == APPROVAL else "select" if options else "text"
+    offered = [_option(option) for option in sorted(options, key=lambda one: one.position)]
+    display = "confirmation" if kind == APPROVAL else "select" if offered else "text"
     action: Json = {
         "kind": "tool-call",
         "callId": str(facts.get("callId") or ask.request_key),
@@ -132,13 +142,13 @@ def request_of(ask: Ask) -> Request:
         "allowFreeform": ask.free_text if kind == QUESTION else False,
         "display": display,
     }
-    if options:
-        wire["options"] = options
+    if offered:
+        wire["options"] = offered
     step = facts.get("stepIndex")
     return Request(ask.pk, wire, step if isinstance(step, int) else 0)
 
 
-def _option(option: Any) -> Json:
+def _option(option: Option) -> Json:
     said: Json = {"id": option.key, "label": option.label}
     if option.detail:
         said["description"] = option.detail

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -122,9 +123,8 @@ class _Go:
             telling.broke(type(error).__name__, str(error))
             return await self._broke(error)
         tell(Usage(dict(thought.usage)))
-        if not await self._read(conversation.keep, turn.fence, thought.messages):
-            raise ClaimLost
-        return self._ended(thought)
+        keep = partial(conversation.keep, messages=thought.messages)
+        return replace(self._ended(thought), keep=keep)
 
     async def _resolve(self) -> list[Resolved]:
         """Where the parked calls stand. A person's message ends the waiting, without approving."""
