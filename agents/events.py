@@ -20,15 +20,17 @@ from agents.words import storable
 PROSE = frozenset({"report", "notice", "message", "mail", "asked", "summary"})
 PAGE = 200
 _TEXTS = ("kind", "actor", "text", "html", "once_key")
+#: The most frequent write there is: the rows, and in the session the number of the last of them.
 _INSERT = """
-WITH told AS (
+WITH counted AS (
+    UPDATE agents_session SET last_seq = %s WHERE id = %s AND NOT %s
+), told AS (
     INSERT INTO agents_event (session_id, run_id, seq, data, kind, actor, text, html, once_key)
     SELECT %s::bigint, %s::bigint, new.*
     FROM unnest(%s::bigint[], %s::jsonb[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[]) AS new
     RETURNING id, created_at, seq
 ) SELECT id, created_at FROM told ORDER BY seq
 """
-_COUNTED = "UPDATE agents_session SET last_seq = %s WHERE id = %s RETURNING last_seq"
 _LANDED = """
 SELECT once_key FROM agents_event
 WHERE session_id = %s AND run_id IS NOT DISTINCT FROM %s AND once_key = ANY(%s)
@@ -70,20 +72,20 @@ def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) ->
         _row(session, run, event, seq)
         for seq, event in enumerate(fresh, start=session.last_seq + 1)
     ]
-    _insert(session, run, rows)
     session.last_seq += len(rows)
-    if not session.is_restated_at_the_end:
-        prepared.rows_of(_COUNTED, session.last_seq, session.pk)
+    _insert(session, run, rows)
     hints.session_moved(session.pk, session.last_seq)
     announcing.announce(session, rows)
     return rows
 
 
 def _insert(session: Session, run: Run | None, rows: Sequence[Event]) -> None:
-    """Store new rows. It is the most frequent write there is, so its SQL is made and planned once."""
-    columns = [[getattr(row, name) for row in rows] for name in _TEXTS]
+    counted_later = session.is_restated_at_the_end
     numbers, data = [row.seq for row in rows], [json.dumps(row.data) for row in rows]
-    told = prepared.rows_of(_INSERT, session.pk, run.pk if run else None, numbers, data, *columns)
+    texts = [[getattr(row, name) for row in rows] for name in _TEXTS]
+    session_id, run_id = session.pk, run.pk if run else None
+    counting = (session.last_seq, session_id, counted_later)
+    told = prepared.rows_of(_INSERT, *counting, session_id, run_id, numbers, data, *texts)
     for row, (pk, at) in zip(rows, told, strict=True):
         row.pk, row.created_at = pk, at
 

@@ -27,7 +27,9 @@ from bench.figures import Figure
 from bench.readers import Readers, following
 
 CALLERS = 8
-EACH_ROUND = 40
+#: As `manage.py up --workers 2` has them: one process of Python fills one core.
+WORKERS = 2
+EACH_ROUND = 80
 READERS = 200
 PARKED = 300
 PATIENCE = 60.0
@@ -47,10 +49,10 @@ class Parked:
 
 @dataclass
 class House:
-    """A web process and a worker, and callers with connections that they keep."""
+    """A web process and its workers, and callers with connections that they keep."""
 
     url: str
-    pids: tuple[int, int]
+    pids: list[int]
     token: str
     http: httpx.Client
 
@@ -87,7 +89,10 @@ def measure(runs: int) -> list[Figure]:
         fans = asyncio.run(_fans(house, Path(folder), max(runs * 3, 15)))
         memory = _memory(house)
     trivial = [each[2] for each in rounds]
-    note = f"{CALLERS} callers at once; yardstick: as many gets of a small thing with a key"
+    note = (
+        f"{CALLERS} callers at once, {WORKERS} workers; "
+        "yardstick: as many gets of a small thing with a key"
+    )
     return [
         Figure("eve: a park", [each[0] for each in rounds], trivial, target=10, note=note),
         Figure("eve: an answer", [each[1] for each in rounds], trivial, target=10, note=note),
@@ -104,7 +109,7 @@ def measure(runs: int) -> list[Figure]:
             [memory[0]],
             unit="MB",
             target=1.02,
-            note="web process and worker together, after as many were parked before",
+            note="web process and workers together, after as many were parked before",
         ),
     ]
 
@@ -198,15 +203,17 @@ def _house(folder: Path) -> Iterator[House]:
 
     token = _agent()
     web = LiveServer(folder / "web.log")
-    worker = Worker(log=folder / "worker.log", env={})
+    workers = [Worker(log=folder / f"worker-{number}.log", env={}) for number in range(WORKERS)]
     try:
         web.start()
-        worker.start()
+        for worker in workers:
+            worker.start()
         headers = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=f"{web.url}/eve/v1", headers=headers, timeout=PATIENCE) as http:
-            yield House(web.url, (web.running.pid, worker.running.pid), token, http)
+            yield House(web.url, [web.running.pid, *(one.pid for one in workers)], token, http)
     finally:
-        worker.end()
+        for worker in workers:
+            worker.end()
         web.stop()
 
 

@@ -28,7 +28,7 @@ KEPT = 500
 #: Seconds after which a session is looked at without a hint.
 LOOK_EVERY = 5.0
 #: Seconds between two looks when much happens at once.
-AT_LEAST = 0.05
+AT_LEAST = 0.02
 
 
 @dataclass
