@@ -124,6 +124,15 @@ def _history(session: Session, *, before_run: Run) -> tuple[str, ...]:
     return tuple(f"{actor} [{kind}]: {words}" for actor, kind, words in reversed(recent))
 
 
+def failures_in_a_row(session_id: int) -> int:
+    """How many turns of a session have failed, one after the other, up to now."""
+    ((failures,),) = _FAILURES.rows(session_id)
+    return int(failures)
+
+
+_FAILURES = Prepared(lambda pk: Session.objects.filter(pk=pk).values_list("error_streak"))
+
+
 def renew(fence: Fence, *, process: dict[str, object] | None = None) -> bool:
     """Prolong a claim; False when it is lost. One guarded statement, so it needs no lock."""
     changes: dict[str, object] = {"lease_until": Now() + lease()}

@@ -12,6 +12,7 @@ from django.db.models import JSONField, Value
 from agents import events, prepared, prose, waking
 from agents.lifecycle import Cause
 from agents.models import Run, Session
+from agents.prepared import Prepared
 from agents.words import storable
 from asks import (
     allowing,
@@ -159,13 +160,19 @@ def _next_key(session: Session, request_key: str) -> str:
 
 def _asked_before(session: Session, run: Run, request_key: str) -> Ask | None:
     """The last ask that was raised for a request, with the run at hand if it is that run's."""
-    asked = Ask.objects.select_related("run", "gate", "repeated_by")
-    ask = asked.filter(session=session, request_key=request_key).first()
+    ask = _NAMED.first(session.pk, request_key)
     while (later := again_of(ask)) is not None:
-        ask = asked.get(pk=later.pk)
+        ask = _ASK.first(later.pk)
     if ask is not None and ask.run_id == run.pk:
         ask.run = run
     return ask
+
+
+_ASKED = Ask.objects.select_related("run", "gate", "repeated_by")
+_ASK = Prepared(lambda pk: _ASKED.filter(pk=pk))
+_NAMED = Prepared(
+    lambda session, key: _ASKED.filter(session=session, request_key=key), of=(int, str)
+)
 
 
 def again_of(ask: Ask | None) -> Ask | None:

@@ -21,9 +21,8 @@ from pydantic import BaseModel, ValidationError
 
 from agents.database import in_database, once_in_database
 from agents.lifecycle import Outcome
-from agents.models import Session
 from agents.runtime import Ended, Turn, TurnEvent, Usage
-from agents.starting import ClaimLost
+from agents.starting import ClaimLost, failures_in_a_row
 from workspace.protocols import models
 from workspace.protocols.eve import conversation, ignoring, prompts
 from workspace.protocols.eve.parking import Parked, draft_of, parked_in
@@ -207,7 +206,7 @@ class _Go:
             wait = getattr(error, "retry_after", None) or LIMIT_PASSES.total_seconds()
             later = datetime.now(UTC) + timedelta(seconds=min(wait, LONGEST_WAIT.total_seconds()))
             return Ended(outcome=Outcome.RATE_LIMITED, error=words, retry_at=later)
-        failures = await self._read(_failures, self._turn.session_id)
+        failures = await self._read(failures_in_a_row, self._turn.session_id)
         last = failures + 1 >= self._settings.max_attempts
         ended = Ended(outcome=Outcome.RETRYABLE_ERROR, error=words)
         return replace(ended, give_up=last or models.is_for_good(error))
@@ -221,11 +220,6 @@ def _model(settings: EveSettings, definition: Agent) -> Model:
     if not named:
         raise models.NoSuchModel("Neither the settings nor the definition name a model.")
     return models.model_named(named)
-
-
-def _failures(session_id: int) -> int:
-    """How many turns of a session have failed in a row."""
-    return Session.objects.values_list("error_streak", flat=True).get(pk=session_id)
 
 
 def _gave_up(error: str) -> Ended:

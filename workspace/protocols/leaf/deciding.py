@@ -17,6 +17,7 @@ from django.db import transaction
 from agents import events
 from agents.locking import lock_session
 from agents.models import Run, Session
+from agents.prepared import Prepared
 from asks import answering, binding, refusals
 from asks.models import Gate
 from asks.refusals import Answer, Refused
@@ -83,8 +84,15 @@ def _echo(gate: Gate, decision: Decision) -> dict[str, Any]:
 
 
 def _gate(session: Session, number: int) -> Gate | None:
-    gates = Gate.objects.filter(session=session, number=number, operation=log.OPERATION)
-    return gates.first() if abs(number) < 2**31 else None
+    return _GATE.first(session.pk, number) if abs(number) < 2**31 else None
+
+
+_GATE = Prepared(
+    lambda session, number: Gate.objects.filter(
+        session=session, number=number, operation=log.OPERATION
+    ),
+    of=(int, int),
+)
 
 
 @transaction.atomic

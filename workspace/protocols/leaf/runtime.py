@@ -17,8 +17,8 @@ from pydantic import BaseModel, ValidationError
 
 from agents.database import in_database
 from agents.lifecycle import Outcome
-from agents.models import Session
 from agents.runtime import Ended, Turn, TurnEvent
+from agents.starting import failures_in_a_row
 from asks.drafts import AskDraft
 from workspace.protocols.leaf import brains, log, texts, wire
 from workspace.protocols.leaf.facts import LeafFacts, facts_in, opened
@@ -80,8 +80,7 @@ class LeafRuntime:
 
 
 def known_of(session_id: int) -> Known:
-    streak = Session.objects.values_list("error_streak", flat=True).get(pk=session_id)
-    return Known(log.read(session_id), streak)
+    return Known(log.read(session_id), failures_in_a_row(session_id))
 
 
 def item_of(messages: Sequence[str]) -> Item | None:

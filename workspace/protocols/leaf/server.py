@@ -20,6 +20,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from agents.database import LOST
 from agents.models import Agent, Session
+from agents.prepared import Prepared
 from workspace import keys
 from workspace.keys import KeyRefused
 from workspace.models import ApiKey
@@ -215,7 +216,7 @@ def _waited_for(session: Session, turned: Turned | None) -> HttpResponse:
     def look() -> Standing:
         if (word := log.glance(session.pk)) is not None:
             return Standing(word=word)
-        return log.standing(Session.objects.get(pk=session.pk))
+        return log.standing(_SESSION.all(session.pk)[0])
 
     facts = _facts(session)
     in_queue = seconds_of(os.environ.get("LEAF_SYNC_QUEUE_SECONDS"), 30)
@@ -231,6 +232,9 @@ def _waited_for(session: Session, turned: Turned | None) -> HttpResponse:
         return _saturated({"status": found.word, "sessionId": facts.session_id})
     _publish(session)
     return _json(replies.posted(facts, found, turned))
+
+
+_SESSION = Prepared(lambda pk: Session.objects.filter(pk=pk))
 
 
 def _at_rest(found: Standing) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agents.models import Event, Session
+from agents.models import Event
+from agents.starting import failures_in_a_row
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.eve.remote.hearing import Before
@@ -29,7 +30,7 @@ def known_of(session_id: int, run_id: int) -> Known:
     last = {TIMES.sub("", key): end for key, end in asks.values_list("request_key", "status")}
     steps = [data for kind, _, data in rows if kind == "step"]
     return Known(
-        failures=Session.objects.values_list("error_streak", flat=True).get(pk=session_id),
+        failures=failures_in_a_row(session_id),
         asked=frozenset(last),
         withdrawn=frozenset(key for key, end in last.items() if end == AskStatus.WITHDRAWN),
         before=Before(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agents.models import Event, Session
+from agents.models import Event
+from agents.starting import failures_in_a_row
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 
@@ -33,7 +34,7 @@ def known_of(session_id: int, run_id: int) -> Known:
     rows = list(told.values_list("text", "data"))
     asks = dict(Ask.objects.filter(session=session_id).values_list("request_key", "status"))
     return Known(
-        failures=Session.objects.values_list("error_streak", flat=True).get(pk=session_id),
+        failures=failures_in_a_row(session_id),
         asked=frozenset(asks),
         waiting=frozenset(key for key, status in asks.items() if status == AskStatus.OPEN),
         before=Before(
