@@ -49,8 +49,8 @@ class Prepared(Generic[M]):
     """Reads what ``make`` makes of its keys.
 
     ``make`` is called once and must not look at them but pass them on as parameters. ``of`` says
-    what they are, one number unless told; several numbers, a ``list``, are for ``arrays.among``. Everything
-    else becomes part of the SQL.
+    what they are, one number unless told; several numbers, a ``list``, are for ``arrays.among``.
+    Everything else becomes part of the SQL.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class Prepared(Generic[M]):
 
         All else is written into it: an index on open asks serves only who says that they are open.
         """
+        connection.ensure_connection()
         query = self._make(*self._stand_ins).query
         compiler = query.get_compiler(DEFAULT_DB_ALIAS)
         sql, params = compiler.as_sql()

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, connection, transaction
-from django.db.models import F, QuerySet
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db.models import F, JSONField, QuerySet, Value
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
@@ -15,8 +15,8 @@ from pytest_django import DjangoAssertNumQueries
 from agents import clock
 from agents.clock import ClockNow
 from agents.lifecycle import Outcome
-from agents.models import Agent, Session
-from agents.prepared import Prepared, store, with_only
+from agents.models import Agent, Event, Session
+from agents.prepared import Prepared, add, store, with_only
 from agents.registering import open_session
 from asks import access, delegating, queue, queue_page
 from tests.factories import AgentFactory, AskFactory, home_of, turn_of
@@ -153,6 +153,22 @@ def test_a_row_is_stored_as_django_would(
     assert found.title != "not written"
     with pytest.raises(DatabaseError, match=r"There is no agents\.Session"):
         store(Session(pk=session.pk + 100_000, title="nobody"), ["title"])
+
+
+def test_a_row_is_added_as_django_would(session: Session) -> None:
+    """What the database fills comes back, and JSON's null stays apart from none."""
+    ours = add(Event(session=session, seq=900, kind="output", actor="a", data={"n": [1, None]}))
+    theirs = Event(session=session, seq=901, kind="output", actor="a", data={"n": [1, None]})
+    theirs.save(force_insert=True)
+    assert vars(ours).keys() == vars(theirs).keys()
+    assert (ours._state.adding, ours._state.db) == (False, "default")
+    found = Event.objects.get(pk=ours.pk)
+    assert (found.data, found.created_at, found.run_id) == (ours.data, ours.created_at, None)
+    nothing = Value(None, JSONField())
+    added = add(Event(session=session, seq=902, kind="output", actor="a", data=nothing))
+    assert Event.objects.get(pk=added.pk).data is None
+    with pytest.raises(IntegrityError, match="events_are_numbered"):
+        add(Event(session=session, seq=900, kind="output", actor="a"))
 
 
 def test_what_was_not_read_is_read_when_it_is_used(

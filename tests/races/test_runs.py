@@ -223,6 +223,25 @@ def test_mail_to_an_agent_that_is_being_retired(session: Session, owner: User) -
     assert session.events.filter(kind="mail_lost").count() == 1
 
 
+def test_two_sessions_of_an_agent_are_opened_side_by_side(session: Session) -> None:
+    raced = pass_by(
+        partial(open_session, session.agent, external_id="one"),
+        partial(open_session, session.agent, external_id="two"),
+    )
+    assert {raced.first.external_id, raced.second.external_id} == {"one", "two"}
+
+
+def test_whoever_retires_an_agent_waits_for_a_session_that_is_being_opened(
+    session: Session, owner: User
+) -> None:
+    raced = race(
+        partial(open_session, session.agent, external_id="new"),
+        partial(retire, agent_id=session.agent_id, by=owner),
+    )
+    raced.first.refresh_from_db()
+    assert raced.first.status == Status.RETIRED
+
+
 def test_a_message_that_waited_for_a_pause_sees_the_pause(session: Session, owner: User) -> None:
     """A row joined to a locked row is as old as before the wait: the agent is read after it."""
     race(
