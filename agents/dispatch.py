@@ -193,7 +193,7 @@ async def _settle(turn: Turn, ended: Ended, said: list[NewEvent]) -> None:
 
 
 async def _settle_broken(turn: Turn, why: str, said: list[NewEvent]) -> bool:
-    """As failed, with what it said last if that was not what could not be stored."""
+    """As failed, with what it said last; without it, if that is what cannot be stored."""
     try:
         return await in_database(settling.settle, turn.fence, _broken(why), said)
     except LOST:

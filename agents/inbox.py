@@ -25,8 +25,6 @@ WHERE session_id = %(session)s
   AND (state = 'queued' OR state = 'leased' AND leased_by_id = %(run)s)
 RETURNING *
 """
-
-
 _ACK = """
 UPDATE agents_inboxitem SET state = 'acked' WHERE leased_by_id = %s AND state = 'leased' RETURNING id
 """

@@ -82,7 +82,7 @@ def lock_agent(agent_id: int) -> Agent:
 
 
 def hold_agent(agent_id: int) -> Agent:
-    """An agent that nobody changes until the transaction ends, with the moment of the lock.
+    """An agent whose own row nobody changes until the transaction ends, with the moment of the lock.
 
     Several may hold it at once: the sessions that they open do not wait for each other.
     """

@@ -147,7 +147,7 @@ def held(fence: Fence) -> QuerySet[Run]:
 
 
 def held_run(fence: Fence) -> Run | None:
-    """The same, read."""
+    """The run that a claim holds; None once the claim is lost."""
     return _HELD.first(fence.run_id, fence.epoch)
 
 

@@ -110,7 +110,10 @@ def begin(
 
 @transaction.atomic(savepoint=False)
 def finish(begun: Begun, *, happened: bool, detail: str = "") -> bool:
-    """Write down how it ended. False when a person has been asked about it meanwhile."""
+    """Write down how it ended. False when a person has been asked about it meanwhile.
+
+    Part of the caller's transaction, if there is one: what else comes of the end is written with it.
+    """
     taken = _TAKEN.all(begun.redemption_id)[0]
     session = lock_session(taken.grant.session_id)
     if _EFFECT.rows(taken.pk):

@@ -12,7 +12,7 @@ from workspace.running import Plan, run
 WORLDS = ("demo", "conformance", "none")
 
 
-def _some(text: str) -> int:
+def _number_of_workers(text: str) -> int:
     """A number from 1 to 64, for argparse."""
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 64:
         raise ArgumentTypeError(f"{text!r} is no number from 1 to 64")
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-worker", action="store_true", help="run no agents here")
         parser.add_argument(
             "--workers",
-            type=_some,
+            type=_number_of_workers,
             default=os.environ.get("WORKER_PROCESSES") or "1",
             help="worker processes, each of which fills one core at the most (WORKER_PROCESSES)",
         )
