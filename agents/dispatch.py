@@ -187,17 +187,6 @@ async def _settle(turn: Turn, ended: Ended, said: list[NewEvent]) -> None:
     except Exception as error:
         log.exception("What run %s ended with could not be stored.", turn.run_id)
         why = f"What the turn ended with could not be stored: {type(error).__name__}: {error}"
-        settled = await _settle_broken(turn, why, said)
+        settled = await in_database(settling.settle, turn.fence, _broken(why), said)
     if not settled:
         raise ClaimLost
-
-
-async def _settle_broken(turn: Turn, why: str, said: list[NewEvent]) -> bool:
-    """As failed, with what it said last; without it, if that is what cannot be stored."""
-    try:
-        return await in_database(settling.settle, turn.fence, _broken(why), said)
-    except LOST:
-        raise
-    except Exception:
-        log.exception("Nor could what run %s said last.", turn.run_id)
-        return await in_database(settling.settle, turn.fence, _broken(why))

@@ -9,10 +9,11 @@ from functools import partial
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.transaction import TransactionManagementError
 
 from agents import clock, messaging, settling, starting, steering, ticking
 from agents.lifecycle import Cause, Outcome, RunStatus, Status
-from agents.locking import lock_session
+from agents.locking import hold_agent, lock_session
 from agents.models import Agent, Run, Session
 from agents.moves import facts_of, live_run
 from agents.registering import open_session
@@ -229,6 +230,11 @@ def test_two_sessions_of_an_agent_are_opened_side_by_side(session: Session) -> N
         partial(open_session, session.agent, external_id="two"),
     )
     assert {raced.first.external_id, raced.second.external_id} == {"one", "two"}
+
+
+def test_an_agent_is_held_in_a_transaction_only(session: Session) -> None:
+    with pytest.raises(TransactionManagementError):
+        hold_agent(session.agent_id)
 
 
 def test_whoever_retires_an_agent_waits_for_a_session_that_is_being_opened(
