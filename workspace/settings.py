@@ -78,6 +78,17 @@ TEMPLATES = [
     },
 ]
 
+#: What PostgreSQL's side of each connection goes by. A machine that is cut off in the middle of a
+#: transaction, or a process that is frozen there, would otherwise hold its locks for hours.
+SERVER_SIDE = {
+    "plan_cache_mode": "force_generic_plan",
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "10s",
+    "idle_in_transaction_session_timeout": "60s",
+}
+
 #: psycopg's pool holds the connections: persistent ones under ASGI would use up PostgreSQL's.
 #: The time-outs end a connection whose other side is gone, so that nothing hangs on it.
 DATABASES = {
@@ -93,7 +104,7 @@ DATABASES = {
             # For what is asked at every request (agents.prepared): planned once per connection. All
             # other statements come with their values in them and are planned by these.
             "prepare_threshold": 0,
-            "options": "-c plan_cache_mode=force_generic_plan",
+            "options": " ".join(f"-c {name}={value}" for name, value in SERVER_SIDE.items()),
             "connect_timeout": 5,
             "keepalives_idle": 5,
             "keepalives_interval": 2,

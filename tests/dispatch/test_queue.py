@@ -212,3 +212,14 @@ def test_takeover_is_quick_by_default() -> None:
     """The longest a dead worker's run waits: its lease, a tick, and a job's way, 20 s in all."""
     ticks = next(duty.every for duty in working.DUTIES if duty.do is ticking.tick)
     assert settings.RUN_LEASE_SECONDS + 2 * ticks + working.POLL_EVERY <= 20
+
+
+@pytest.mark.django_db
+def test_postgresql_itself_ends_what_hangs() -> None:
+    """A frozen process or a machine that is cut off holds its locks for a minute at the most."""
+    wanted = {name: f"-c {name}={value}" for name, value in settings.SERVER_SIDE.items()}
+    for options in (connections["default"].get_connection_params(), connector_params()):
+        assert [each for each in wanted.values() if each not in options["options"]] == []
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        assert cursor.fetchone() == ("1min",)

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections, transaction
 from pytest_django import DjangoDbBlocker
 
-from agents.models import Event
+from agents.models import Event, Session
 from tests.conftest import SERVER
 from tests.dispatch.world import (
     DONE,
@@ -35,6 +35,7 @@ from tests.dispatch.world import (
     start,
     until,
 )
+from tests.live_server import ManagedProcess
 from workspace.postgres import LocalPostgres
 from workspace.postgres_server import PORT, ROLE
 
@@ -183,6 +184,41 @@ def test_a_host_that_is_cut_off_loses_its_run(
     finally:
         for worker in workers.values():
             worker.end()
+
+
+def test_a_host_that_is_cut_off_in_a_transaction_holds_no_lock(
+    owner: User, database: str, hosts: tuple[Host, Host], tmp_path: Path
+) -> None:
+    """PostgreSQL hears nothing of it: the cut-off side's locks are there until a time-out ends them."""
+    session = session_of(owner, "talker", DONE)
+    holds = ["shell", "-c", HOLDS.format(session.pk)]
+    holder = ManagedProcess(*holds, log=tmp_path / "holder.log", env={"DATABASE_URL": database})
+    holder.command = hosts[0].on_it(holder.command)
+    worker = worker_on(hosts[1], database, tmp_path)
+    try:
+        holder.start()
+        eventually(lambda: "locked" in holder.said(), "the lock is held")
+        hosts[0].pull()
+        with pytest.raises(OperationalError, match="could not obtain lock"), transaction.atomic():
+            Session.objects.select_for_update(nowait=True).get(pk=session.pk)
+        worker.start()
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '90s'")
+        until(start(session, owner), "completed")
+    finally:
+        for process in (holder, worker):
+            process.kill()
+
+
+HOLDS = """
+import time
+from django.db import transaction
+from agents.locking import lock_session
+with transaction.atomic():
+    lock_session({})
+    print("locked", flush=True)
+    time.sleep(3600)
+"""
 
 
 def worker_on(host: Host, database: str, folder: Path) -> Worker:

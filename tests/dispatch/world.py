@@ -108,7 +108,7 @@ def alive(pid: int) -> bool:
     """Whether a process lives; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end while it is looked at
         return False
     return state not in "ZX"
 

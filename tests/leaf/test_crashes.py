@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,10 @@ class House:
     def end(self) -> None:
         self.web.kill()
         self.worker.kill()
+
+    def told(self) -> list[str]:
+        """What web and worker said last."""
+        return [process.said()[-3000:] for process in (self.web, self.worker)]
 
     def kill(self, victim: str) -> None:
         """As a power cut would; it is there again afterwards."""
@@ -107,7 +112,8 @@ def test_whatever_is_killed_the_end_is_the_same(house: House, agent: Agent, vict
     house.start()
     for number, step in enumerate(STEPS):
         caller = Caller(house.web.url, token, {**ENVELOPE, **step})
-        eventually(lambda: _runs(agent) > number, "the step's run is there")  # noqa: B023
+        with explained(lambda: [*house.told(), caller.heard, _rows(agent)]):  # noqa: B023
+            eventually(lambda: _runs(agent) > number, "the step's run is there")  # noqa: B023
         time.sleep(THINKS / 2)
         house.kill(victim)  # in the middle of the turn
         said = caller.answer()
@@ -199,6 +205,7 @@ class Caller:
     def __init__(self, url: str, token: str, envelope: dict[str, Any], wanted: int = 200) -> None:
         self._said: dict[str, Any] = {}
         self._wanted = wanted
+        self.heard: list[str] = []
         self._send: Callable[[], httpx.Response] = lambda: httpx.post(
             f"{url}/runs",
             json=envelope,
@@ -214,9 +221,11 @@ class Caller:
         while not self._said and time.monotonic() < deadline:
             try:
                 response = self._send()
-            except httpx.HTTPError:
+            except httpx.HTTPError as error:
+                self.heard.append(repr(error))
                 time.sleep(0.1)
                 continue
+            self.heard.append(f"{response.status_code} {response.text[:500]}")
             if response.status_code == self._wanted:
                 self._said = response.json()
             time.sleep(0.1)
@@ -225,6 +234,23 @@ class Caller:
         self._thread.join(100)
         assert self._said, "never answered"
         return {name: value for name, value in self._said.items() if name != "refused"}
+
+
+@contextmanager
+def explained(circumstances: Callable[[], list[Any]]) -> Iterator[None]:
+    """Have a failure tell what it happened in."""
+    try:
+        yield
+    except AssertionError as error:
+        for one in circumstances():
+            error.add_note(str(one))
+        raise
+
+
+def _rows(agent: Agent) -> list[Any]:
+    runs = Run.objects.filter(session__agent=agent).order_by("pk")
+    sessions = Session.objects.filter(agent=agent).values("pk", "state", "status", "status_reason")
+    return [*runs.values("pk", "status", "epoch", "worker", "error"), *sessions]
 
 
 def _runs(agent: Agent) -> int:
