@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import contextlib
 import errno
 import os
 import signal
@@ -130,6 +131,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._mark = mark
         self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
         self._gone = asyncio.Event()
+        self._said_all = asyncio.Event()
         self._stderr = bytearray()
         self._written = 0
         self._cause: Cause = "exit"
@@ -162,6 +164,8 @@ class _Child(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
         if fd == 1:
             self._chunks.put_nowait(b"")
+        elif fd == 2:
+            self._said_all.set()
 
     def process_exited(self) -> None:
         self._gone.set()
@@ -177,6 +181,9 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def exited(self) -> Exited:
         await self._gone.wait()
+        # Its last words may still be in the pipe, which something it left behind may hold open.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._said_all.wait(), self._command.grace_seconds)
         stderr = self._stderr.decode("utf-8", "replace").replace("\0", "")
         return Exited(self._transport.get_returncode() or 0, stderr, self._cause)
 

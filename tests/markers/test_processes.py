@@ -348,3 +348,16 @@ def test_the_identity_that_run_gives_is_the_one_that_kills_from_outside() -> Non
         return last  # type: ignore[no-any-return]
 
     assert asyncio.run(killed_by_another()).code == -signal.SIGTERM
+
+
+def test_the_last_words_on_stderr_are_waited_for() -> None:
+    """The first process is gone and standard output at its end before they are in the pipe."""
+    late = "(trap '' TERM; sleep 0.3; echo 'the disk is full' >&2) >/dev/null & exit 1"
+    _, exited = go(shell(late, grace_seconds=5))
+    assert (exited.code, exited.stderr) == (1, "the disk is full\n")
+
+
+def test_whoever_holds_stderr_open_is_not_waited_for_for_ever() -> None:
+    holds = "setsid sleep 30 >/dev/null 2>&2 & echo gone >&2; exit 1"
+    _, exited = go(shell(holds, grace_seconds=0.5))
+    assert (exited.code, exited.stderr) == (1, "gone\n")
