@@ -24,6 +24,8 @@ import httpx
 from bench.figures import Figure
 
 AT_ONCE = 8
+#: How many sessions each of them has for one sample: at the end of a round some have nothing to do.
+EACH = 2
 #: As `manage.py up --workers 2` has them: one process of Python fills one core.
 WORKERS = 2
 WARM_UP = 3
@@ -52,7 +54,7 @@ def measure(runs: int) -> list[Figure]:
         for _ in range(WARM_UP):
             caller.cycle(Samples())
         alone = caller.one_after_the_other(max(runs, 5) * 4)
-        together = caller.all_at_once(max(runs, 5) * AT_ONCE)
+        together = caller.all_at_once(max(runs, 5) * AT_ONCE * EACH)
     return [
         *_figures(alone, "alone"),
         *_figures(together, f"{AT_ONCE} at once"),
