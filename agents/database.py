@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import psycopg
 from channels.db import DatabaseSyncToAsync
 from django.db import InterfaceError, OperationalError, connections
+from psycopg_pool import ConnectionPool
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,6 +22,7 @@ LOST = (OperationalError, InterfaceError)
 PATIENCE = 60.0
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
+_throwing_away = threading.Lock()
 
 
 async def in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -54,7 +57,7 @@ async def once_in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwar
     return result
 
 
-async def until_it_answers(lost: object) -> None:
+async def until_it_answers(lost: ConnectionPool | None) -> None:
     """Wait until the database answers, then throw away the pool whose connections were lost.
 
     A pool looks for a database that was away at ever longer intervals, and would keep us waiting
@@ -65,8 +68,8 @@ async def until_it_answers(lost: object) -> None:
     while not await asyncio.to_thread(answers):
         pause = min(pause * 2, LONGEST_PAUSE)
         await asyncio.sleep(pause)
-    if lost is not None and pool_in_use() is lost:
-        await asyncio.to_thread(connections["default"].close_pool)  # type: ignore[attr-defined]
+    if lost is not None:
+        await asyncio.to_thread(_throw_away, lost)
 
 
 def answers() -> bool:
@@ -78,7 +81,26 @@ def answers() -> bool:
     return True
 
 
-def pool_in_use() -> object:
+def pool_in_use() -> ConnectionPool | None:
     """The pool there is now; None before the first connection."""
-    pools: dict[str, object] = getattr(connections["default"], "_connection_pools", {})
-    return pools.get("default")
+    return _pools().get("default")
+
+
+def _pools() -> dict[str, ConnectionPool]:
+    """Django's own pools, of every thread, by the names of their databases."""
+    found: dict[str, ConnectionPool] = getattr(connections["default"], "_connection_pools", {})
+    return found
+
+
+def _throw_away(lost: ConnectionPool) -> None:
+    """Put a new pool in the place of a lost one, once, however many have lost it.
+
+    The place is never empty: Django looks twice, and another thread may be between the two.
+    """
+    another: Any = connections.create_connection("default")
+    another._connection_pools = {}  # noqa: SLF001 -- as above; there is no door for it
+    with _throwing_away:
+        if pool_in_use() is not lost:
+            return
+        _pools()["default"] = another.pool
+    lost.close()

@@ -100,6 +100,9 @@ DATABASES = {
                 "min_size": 1,
                 "max_size": int(os.environ.get("DB_POOL_SIZE", "12")),
                 "timeout": 10,
+                # After so long it starts over instead of looking at ever longer intervals: pages
+                # are there again as soon as the database is, however long that was away.
+                "reconnect_timeout": 2,
             },
             # For what is asked at every request (agents.prepared): planned once per connection. All
             # other statements come with their values in them and are planned by these.
