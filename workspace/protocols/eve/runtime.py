@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from agents.database import in_database, once_in_database
 from agents.lifecycle import Outcome
@@ -29,6 +29,7 @@ from workspace.protocols.eve.parking import Parked, draft_of, parked_in
 from workspace.protocols.eve.resolving import Resolved, State, resolve
 from workspace.protocols.eve.settings import EveSettings
 from workspace.protocols.eve.telling import Telling
+from workspace.protocols.turns import Over, check_attempts, gave_up, settings_of
 from workspace.toolkit import Agent, BadTool, NoSuchAgent, agent_named
 
 if TYPE_CHECKING:
@@ -53,17 +54,15 @@ class EveRuntime:
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
-            settings = EveSettings.model_validate(turn.agent.settings)
+            settings = settings_of(turn, EveSettings)
+            check_attempts(turn, settings.max_attempts)
             definition = agent_named(settings.agent)
             model = _model(settings, definition)
-        except ValidationError as error:
-            yield _gave_up(f"The agent's settings are not usable: {error.errors()[0]['msg']}.")
+        except Over as over:
+            yield over.ended
             return
         except (NoSuchAgent, BadTool, models.NoSuchModel) as error:
-            yield _gave_up(str(error))
-            return
-        if turn.epoch > settings.max_attempts:
-            yield _gave_up(f"Its worker ended {turn.epoch - 1} times while it was at work.")
+            yield gave_up(str(error))
             return
         go = _Go(turn, settings, definition, model, read=self._read, once=self._once)
         async with aclosing(_told_by(go.take)) as telling:
@@ -220,7 +219,3 @@ def _model(settings: EveSettings, definition: Agent) -> Model:
     if not named:
         raise models.NoSuchModel("Neither the settings nor the definition name a model.")
     return models.model_named(named)
-
-
-def _gave_up(error: str) -> Ended:
-    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=True)

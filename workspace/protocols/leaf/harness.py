@@ -5,7 +5,6 @@ A session is resumed by sending its whole envelope again, so everything the enve
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,26 +15,17 @@ from workspace.protocols.leaf.facts import LeafFacts
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.volume import Outside, Unreadable, Volume
 from workspace.protocols.leaf.wire import Refs, is_verdict, session_key
+from workspace.protocols.remote import replies
+from workspace.protocols.remote.replies import Away, ForGood
 
 MAX_REPLY = 1024 * 1024
-CONNECT_SECONDS, STATUS_SECONDS = 10.0, 30.0
+STATUS_SECONDS = 30.0
 PAUSED = frozenset({"paused", "awaiting_approval"})
 UNKNOWN = "unknown"
 UNDER_WAY = frozenset({"accepted", "queued", "running", "resuming", "retrying"})
 
 
-class Away(Exception):
-    """The harness did not answer, or answered that it cannot now; trying again may help.
-
-    ``retry_after`` is what it said, in seconds.
-    """
-
-    def __init__(self, words: str, retry_after: float | None = None) -> None:
-        super().__init__(words)
-        self.retry_after = retry_after
-
-
-class Misused(Exception):
+class Misused(ForGood):
     """The harness will not have this, however often it is sent."""
 
 
@@ -80,7 +70,7 @@ class Harness:
         self._volume = Volume(self.settings.volume, self.settings.volume_known_as)
 
     async def send(self, decision: Mapping[str, Any] | None) -> Told:
-        """Send the envelope, with a decision if there is one. Raises Away and Misused."""
+        """Send the envelope, with a decision if there is one. Raises Away and ForGood."""
         limit = None if not self.settings.asynchronous else STATUS_SECONDS
         envelope = self._envelope(decision)
         if refs := self._refs():
@@ -89,7 +79,7 @@ class Harness:
         return self._told(said)
 
     async def status(self) -> Told:
-        """How the session stands there. Raises Away and Misused."""
+        """How the session stands there. Raises Away and ForGood."""
         if refs := self._refs():
             found = self._told_by_files(refs)
             if found is not None:
@@ -151,27 +141,18 @@ class Harness:
     async def _call(
         self, method: str, path: str, seconds: float | None, **more: object
     ) -> dict[str, Any]:
-        timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
         url = f"{self.settings.base_url}{path}"
         try:
             reply = await self.client.request(
                 method,
                 url,
-                headers=self._headers(),
-                timeout=timeout,
+                headers=replies.bearer(self.settings.key_variable),
+                timeout=replies.patience(seconds),
                 **more,  # type: ignore[arg-type]
             )
         except httpx.HTTPError as error:
             raise Away(f"The harness does not answer: {type(error).__name__} {error}") from error
         return _read(reply)
-
-    def _headers(self) -> dict[str, str]:
-        variable = self.settings.key_variable
-        if not variable:
-            return {}
-        if not (key := os.environ.get(variable)):
-            raise Misused(f"The worker's environment has no {variable}, which holds the key.")
-        return {"Authorization": f"Bearer {key}"}
 
     def _told(self, said: dict[str, Any]) -> Told:
         """A reply, completed by the files it points to."""
@@ -250,7 +231,8 @@ def _read(reply: httpx.Response) -> dict[str, Any]:
     except ValueError:
         said = None
     if reply.status_code in {429, 503}:
-        raise Away("The harness has no room now.", _seconds(reply.headers.get("Retry-After")))
+        after = replies.retry_after(reply.headers.get("retry-after", ""))
+        raise Away("The harness has no room now.", after)
     if reply.status_code >= 500:
         raise Away(f"The harness failed with HTTP {reply.status_code}.")
     if reply.status_code >= 400:
@@ -260,7 +242,3 @@ def _read(reply: httpx.Response) -> dict[str, Any]:
     if not isinstance(said, dict) or not isinstance(said.get("status"), str):
         raise Away("The harness answered with something that is no leaf reply.")
     return said
-
-
-def _seconds(header: str | None) -> float | None:
-    return float(header) if header and header.isdecimal() and len(header) < 9 else None

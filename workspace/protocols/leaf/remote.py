@@ -15,19 +15,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from agents.database import in_database
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Given, Ignored, Step, Turn, TurnEvent
 from workspace.protocols.leaf import remote_asks
 from workspace.protocols.leaf.facts import LeafFacts, facts_in, opened
-from workspace.protocols.leaf.harness import Away, Harness, Misused, Told
+from workspace.protocols.leaf.harness import Harness, Told
 from workspace.protocols.leaf.runtime import WHAT_TO_REVIEW, Known, Reader, item_of, known_of
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT
-
-NO_ROOM = timedelta(seconds=30)
+from workspace.protocols.remote.endings import NO_ROOM
+from workspace.protocols.remote.replies import Away, ForGood
+from workspace.protocols.turns import Over, settings_of
 
 
 class RemoteLeafRuntime:
@@ -43,10 +44,9 @@ class RemoteLeafRuntime:
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
-            settings = RemoteLeafSettings.model_validate(turn.agent.settings)
-        except ValidationError as error:
-            words = f"The agent's settings are not usable: {error.errors()[0]['msg']}."
-            yield Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=True)
+            settings = settings_of(turn, RemoteLeafSettings)
+        except Over as over:
+            yield over.ended
             return
         told = [given.body for given in turn.given if given.kind != "verdict"]
         item = None if facts_in(turn.session_data) else item_of(told)
@@ -118,7 +118,7 @@ class _Talk:
             return await self._exchange(harness, decision, even_if_lost=choice == remote_asks.SEND)
         except Away as away:
             return self._away(away)
-        except Misused as error:
+        except ForGood as error:
             return self.broke(str(error), for_good=True)
 
     def _owners_word(self) -> tuple[str, dict[str, Any] | None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from agents.database import in_database
 from agents.lifecycle import Outcome
@@ -36,6 +36,7 @@ from workspace.protocols.leaf.reviewing import (
 from workspace.protocols.leaf.settings import LeafSettings
 from workspace.protocols.leaf.volume import Volume
 from workspace.protocols.leaf.wire import Item
+from workspace.protocols.turns import Over, check_attempts, settings_of
 
 LIMIT_PASSES = timedelta(minutes=5)
 WHAT_TO_REVIEW = (
@@ -65,15 +66,12 @@ class LeafRuntime:
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
-            settings = LeafSettings.model_validate(turn.agent.settings)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            yield _gave_up(f"The agent's settings are not usable: {problem['msg']}.")
+            settings = settings_of(turn, LeafSettings)
+            check_attempts(turn, settings.max_attempts)
+        except Over as over:
+            yield over.ended
             return
         known: Known = await self._read(known_of, turn.session_id)
-        if turn.epoch > settings.max_attempts:
-            yield _gave_up(f"Its worker ended {turn.epoch - 1} times while it was at work.")
-            return
         async with aclosing(_Pass(turn, settings, known).events()) as events:
             async for event in events:
                 yield event
@@ -219,7 +217,3 @@ class _Pass:
         if result is not None:
             data["result"] = result
         return Ended(outcome=outcome, report=report, asks=asks, error=error, session_data=data)
-
-
-def _gave_up(error: str) -> Ended:
-    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=True)

@@ -6,17 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from workspace.protocols.remote.settings import Address, ServerSettings
+
 
 def _folder(path: str) -> str:
     if path and (not path.startswith("/") or "\0" in path or ".." in path.split("/")):
         raise ValueError("give the whole path of the folder, starting with /")
     return path.rstrip("/") if len(path) > 1 else path
-
-
-def _address(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise ValueError("give an address that starts with http:// or https://")
-    return url.rstrip("/")
 
 
 Folder = Annotated[str, AfterValidator(_folder)]
@@ -55,18 +51,12 @@ class LeafSettings(_Files):
     wall_clock_seconds: float = Field(default=1800, gt=0, le=86_400)
 
 
-class RemoteLeafSettings(_Files):
+class RemoteLeafSettings(ServerSettings, _Files):
     """Somebody else's leaf harness."""
 
-    base_url: Annotated[str, AfterValidator(_address)] = Field(
-        description="Where its /runs is, without a slash at the end."
-    )
+    base_url: Address = Field(description="Where its /runs is.")
     dialect: Literal["inline", "files"] = "inline"
     asynchronous: bool = Field(default=False, description="Send async: true and poll its status.")
-    key_variable: str = Field(
-        default="",
-        description="The worker's environment variable that holds the harness's bearer key.",
-    )
     model: str = Field(default="", description="What an envelope's model says.")
     poll_seconds: float = Field(default=0.5, gt=0, le=60)
     settle_seconds: float = Field(
@@ -75,5 +65,6 @@ class RemoteLeafSettings(_Files):
         le=3600,
         description="How long a harness may go on saying “paused” after a decision was sent.",
     )
-    max_attempts: int = Field(default=8, ge=1, le=100)
-    wall_clock_seconds: float = Field(default=1800, gt=0, le=86_400)
+    max_attempts: int = Field(
+        default=8, ge=1, le=100, description="After so many failures in a row it is given up."
+    )

@@ -9,8 +9,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from agents.capsule import write_capsule
 from agents.lifecycle import Outcome
 from agents.processes import (
@@ -27,6 +25,7 @@ from workspace.protocols.markers.granting import Books, GrantsOfTurn, socket_for
 from workspace.protocols.markers.hearing import Hearing, hearing_for
 from workspace.protocols.markers.instructions import closing_text
 from workspace.protocols.markers.settings import MarkersSettings
+from workspace.protocols.turns import Over, settings_of
 
 
 class MarkersRuntime:
@@ -41,9 +40,9 @@ class MarkersRuntime:
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
-            settings = MarkersSettings.model_validate(turn.agent.settings)
-        except ValidationError as error:
-            yield _failed(f"The agent's settings are not usable. {_first_problem(error)}")
+            settings = settings_of(turn, MarkersSettings)
+        except Over as over:
+            yield over.ended
             return
         with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
             async with socket_for(self._books(turn), Path(folder)) as grants:
@@ -84,8 +83,3 @@ def _command(turn: Turn, settings: MarkersSettings, folder: Path, grants: str) -
 
 def _failed(words: str) -> Ended:
     return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words)
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"

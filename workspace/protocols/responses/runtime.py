@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from agents.database import in_database
 from agents.lifecycle import Outcome
@@ -32,6 +32,7 @@ from workspace.protocols.responses.question_file import BadQuestion, Question
 from workspace.protocols.responses.run_directory import DirectoryInUse, Pinned
 from workspace.protocols.responses.settings import HybridSettings
 from workspace.protocols.responses.shapes import compact
+from workspace.protocols.turns import Over, settings_of
 from workspace.state import state_dir
 
 Reader = Callable[..., Awaitable[Any]]
@@ -52,10 +53,9 @@ class HybridRuntime:
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
-            settings = HybridSettings.model_validate(turn.agent.settings)
-        except ValidationError as error:
-            words = f"The agent's settings are not usable: {error.errors()[0]['msg']}."
-            yield Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=True)
+            settings = settings_of(turn, HybridSettings)
+        except Over as over:
+            yield over.ended
             return
         job: Job | Nothing = await self._read(begin, turn, settings)
         if isinstance(job, Nothing):

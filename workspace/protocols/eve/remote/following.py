@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from workspace.protocols.eve.remote.hearing import Hearing, Told
-from workspace.protocols.eve.remote.server import Away, EveServer, Garbled, Gone
+from workspace.protocols.eve.remote.server import EveServer, Gone
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
+from workspace.protocols.remote.replies import Away, Garbled
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from agents.runtime import Given
 from workspace.protocols.eve.remote.requests import Request
 
 PLACE = "eve-remote"
@@ -47,20 +44,3 @@ class Memory(BaseModel):
         """The next thing that is said opens a session of its own."""
         self.session_id, self.token, self.cursor, self.resting = "", "", 0, True
         self.pending, self.sending, self.expecting = {}, "", False
-
-
-def remembered(data: dict[str, Any], left_behind: dict[str, Any]) -> Memory:
-    """The memory of a session; a worker that died in this turn left a later one."""
-    for found in (left_behind.get(PLACE), data.get(PLACE)):
-        if found:
-            try:
-                return Memory.model_validate(found)
-            except ValidationError:
-                continue
-    return Memory()
-
-
-def digest(given: Given) -> str:
-    """By which the same thing, given again, is known."""
-    parts = [given.kind, given.author, given.body, json.dumps(given.data, sort_keys=True)]
-    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:16]

@@ -6,21 +6,21 @@ where the agent rests, and turns what it asks into asks. Nothing is held while i
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from agents.database import in_database
-from agents.lifecycle import Outcome
-from agents.runtime import Ended, Turn, TurnEvent
+from agents.runtime import Turn, TurnEvent
 from workspace.protocols.eve.remote.known import known_of
 from workspace.protocols.eve.remote.server import EveServer
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
 from workspace.protocols.eve.remote.talk import Talk
+from workspace.protocols.remote.turns import within
+from workspace.protocols.turns import Over, settings_of
 
 KEY = "eve-remote"
 Reader = Callable[..., Awaitable[Any]]
@@ -37,30 +37,14 @@ class RemoteEveRuntime:
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
-            settings = EveRemoteSettings.model_validate(turn.agent.settings)
-        except ValidationError as error:
-            words = f"The agent's settings are not usable: {error.errors()[0]['msg']}."
-            yield Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=True)
+            settings = settings_of(turn, EveRemoteSettings)
+        except Over as over:
+            yield over.ended
             return
         known = await self._read(known_of, turn.session_id, turn.run_id)
         async with httpx.AsyncClient(trust_env=False) as client:
             talk = Talk(turn, settings, known, EveServer(settings, client))
-            async with aclosing(_within(settings.wall_clock_seconds, talk)) as events:
+            longest = settings.wall_clock_seconds
+            async with aclosing(within(longest, talk.events(), talk.took_too_long)) as events:
                 async for event in events:
                     yield event
-
-
-async def _within(seconds: float, talk: Talk) -> AsyncGenerator[TurnEvent, None]:
-    """The turn's events; one that takes too long ends in words, and is read on next time."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    async with aclosing(talk.events()) as events:
-        while True:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    event = await anext(events)
-            except StopAsyncIteration:
-                return
-            except TimeoutError:
-                yield talk.took_too_long(seconds)
-                return
-            yield event

@@ -5,23 +5,17 @@ Whatever a server does comes out as one of the exceptions here, in words for the
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from workspace.protocols.eve.remote.lines import BadLine, LineReader
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
+from workspace.protocols.remote import replies
+from workspace.protocols.remote.replies import Away, Garbled, Json
 
-Json = dict[str, Any]
-CONNECT_SECONDS = 10.0
-LARGEST_REPLY = 64 * 1024
-#: Statuses after which trying again may help, and those that say that nothing was taken.
-_LATER, _NOT_TAKEN = frozenset({408, 425, 429}), frozenset({425, 429, 503})
 #: Codes and statuses by which a server says that it knows, or will know, nothing of a session.
 _GONE_CODES = frozenset(
     {"session_not_active", "session_stranded", "session_expired", "stale_continuation_token"}
@@ -30,29 +24,12 @@ _GONE = frozenset({404, 410})
 NOT_READY, NOT_READY_SECONDS = "session_not_ready", 1.0
 
 
-class Away(Exception):
-    """It did not answer, or said that it cannot now. ``retry_after`` in seconds.
-
-    ``may_have_taken`` for an error after which nobody knows what became of a request.
-    """
-
-    def __init__(
-        self, words: str, retry_after: float | None = None, *, may_have_taken: bool = False
-    ) -> None:
-        super().__init__(words)
-        self.retry_after, self.may_have_taken = retry_after, may_have_taken
-
-
 class Gone(Exception):
     """It knows nothing of the session, or takes nothing for it any more."""
 
 
 class Refused(Exception):
     """It will not have this."""
-
-
-class Garbled(Exception):
-    """It says what is not the protocol."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +77,7 @@ class EveServer:
                 self._url(path),
                 params=query,
                 headers=self._headers(),
-                timeout=_wait(silence),
+                timeout=replies.patience(silence),
             ) as reply:
                 tail = await self._opened(reply)
                 if not follow and tail is not None and seen > tail:
@@ -141,12 +118,12 @@ class EveServer:
                 self._url(path),
                 json=body,
                 headers=self._headers(),
-                timeout=_wait(self.settings.silence_seconds),
+                timeout=replies.patience(self.settings.silence_seconds),
             ) as reply:
                 if reply.status_code not in (200, 201, 202):
                     raise await self._problem(reply)
-                return _taken(await _short(reply))
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+                return _taken(await replies.short(reply))
+        except replies.NOT_SENT as error:
             raise Away(f"{self.settings.base_url} could not be reached.") from error
         except httpx.TransportError as error:
             words = f"The connection to {self.settings.base_url} broke."
@@ -156,50 +133,24 @@ class EveServer:
         return f"{self.settings.base_url}/eve/v1{path}"
 
     def _headers(self) -> dict[str, str]:
-        key = os.environ.get(self.settings.key_variable, "") if self.settings.key_variable else ""
         # A compressed stream is held back by some servers until a block of it is full.
         plain = {"Accept": "*/*", "Accept-Encoding": "identity"}
-        return plain | ({"Authorization": f"Bearer {key}"} if key else {})
+        return plain | replies.bearer(self.settings.key_variable)
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status that is no success means."""
-        error, status = _object(await _short(reply)), reply.status_code
+        error, status = replies.as_object(await replies.short(reply)), reply.status_code
         code, said = str(error.get("code") or ""), str(error.get("error") or "").strip()[:500]
         words = f"The server says {status}" + (f": {said}" if said else ".")
         if code == NOT_READY:
             return Away(words, NOT_READY_SECONDS)
         if status in _GONE or code in _GONE_CODES:
             return Gone(words)
-        if status in _LATER or status >= 500:
-            after = _seconds(reply.headers.get("retry-after", ""))
-            return Away(words, after, may_have_taken=status not in _NOT_TAKEN)
-        return Refused(words)
-
-
-def _wait(silence: float) -> httpx.Timeout:
-    return httpx.Timeout(silence, connect=CONNECT_SECONDS)
-
-
-async def _short(reply: httpx.Response) -> bytes:
-    """A reply that is no stream, as far as anybody reads one."""
-    raw = b""
-    async for piece in reply.aiter_bytes():
-        raw += piece
-        if len(raw) > LARGEST_REPLY:
-            break
-    return raw
-
-
-def _object(raw: bytes) -> Json:
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return replies.away_by_status(reply, words) or Refused(words)
 
 
 def _taken(raw: bytes) -> Taken:
-    found = _object(raw)
+    found = replies.as_object(raw)
     session_id, token = found.get("sessionId"), found.get("continuationToken", "")
     if not isinstance(session_id, str) or not session_id or not isinstance(token, str):
         raise Garbled("The server answered with what names no session.")
@@ -208,11 +159,3 @@ def _taken(raw: bytes) -> Taken:
 
 def _whole(text: str) -> int | None:
     return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else None
-
-
-def _seconds(text: str) -> float | None:
-    """Retry-After in seconds; a date counts as not said."""
-    try:
-        return max(0.0, min(float(text), 31 * 86_400.0))
-    except ValueError:
-        return None

@@ -10,23 +10,17 @@ from dataclasses import dataclass, field
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Given, Ignored, Started, Turn, TurnEvent, Usage
 from workspace.protocols.eve.remote import owner_asks
-from workspace.protocols.eve.remote.endings import Endings, Over
+from workspace.protocols.eve.remote.endings import Endings
 from workspace.protocols.eve.remote.following import follow, look
 from workspace.protocols.eve.remote.hearing import Hearing, Told
 from workspace.protocols.eve.remote.known import Known
-from workspace.protocols.eve.remote.memory import PLACE, digest, remembered
+from workspace.protocols.eve.remote.memory import PLACE, Memory
 from workspace.protocols.eve.remote.requests import TIMES, Request
-from workspace.protocols.eve.remote.server import (
-    NOT_READY,
-    Away,
-    EveServer,
-    Garbled,
-    Gone,
-    Json,
-    Refused,
-    Taken,
-)
+from workspace.protocols.eve.remote.server import NOT_READY, EveServer, Gone, Refused, Taken
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
+from workspace.protocols.remote.memory import digest, remembered
+from workspace.protocols.remote.replies import Away, ForGood, Garbled, Json
+from workspace.protocols.turns import Over
 
 WAITS = "Nothing was sent: the agent waits for an answer."
 HELD = "It waits for an answer, which words must not give. They are kept, and sent after that."
@@ -53,7 +47,7 @@ class Talk:
         self, turn: Turn, settings: EveRemoteSettings, known: Known, server: EveServer
     ) -> None:
         self._turn, self._settings, self._known, self._server = turn, settings, known, server
-        self.memory = remembered(turn.session_data, turn.left_behind)
+        self.memory = remembered(Memory, PLACE, turn.session_data, turn.left_behind)
         self.endings = Endings(turn, settings, known, self.memory)
         self._hearing = self._hear_on()
         self._saying = ""
@@ -67,7 +61,7 @@ class Talk:
             ended = self._ended_well()
         except Over as over:
             ended = over.ended
-        except (Away, Gone, Refused, Garbled) as trouble:
+        except (Away, Gone, Refused, ForGood) as trouble:
             self._keep()
             ended = self._ended_badly(trouble)
         if self._hearing.usage:
@@ -315,10 +309,10 @@ class Talk:
         """Written down before anything is sent, and again once it is taken."""
         return Started({PLACE: self.memory.model_dump(mode="json")})
 
-    def took_too_long(self, seconds: float) -> Ended:
+    def took_too_long(self) -> Ended:
         """The turn is stopped where it is."""
         self._keep()
-        return self.endings.broke(f"The agent took longer than {seconds:g} seconds.")
+        return self.endings.took_too_long()
 
     def _ended_badly(self, trouble: Exception) -> Ended:
         if isinstance(trouble, Away):

@@ -26,11 +26,13 @@ from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.eve.remote.following import look
 from workspace.protocols.eve.remote.hearing import Hearing
-from workspace.protocols.eve.remote.memory import Memory, remembered
+from workspace.protocols.eve.remote.memory import PLACE, Memory
 from workspace.protocols.eve.remote.requests import TIMES
 from workspace.protocols.eve.remote.runtime import KEY
-from workspace.protocols.eve.remote.server import Away, EveServer, Garbled, Gone, Refused
+from workspace.protocols.eve.remote.server import EveServer, Gone, Refused
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
+from workspace.protocols.remote.memory import remembered
+from workspace.protocols.remote.replies import Away, ForGood
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ def _every(settings: object) -> float:
 
 def _read(session: Session) -> _Waiting | None:
     settings = EveRemoteSettings.model_validate(session.agent.settings)
-    memory = remembered(session.data, {})
+    memory = remembered(Memory, PLACE, session.data, {})
     _looked[session.pk] = time.monotonic()
     return _Waiting(session.pk, settings, memory) if memory.session_id else None
 
@@ -105,7 +107,7 @@ async def _look(one: _Waiting) -> dict[str, str]:
             server = EveServer(one.settings, client)
             async for _ in look(server, memory.session_id, hearing):
                 pass
-    except (Away, Gone, Refused, Garbled) as trouble:
+    except (Away, Gone, Refused, ForGood) as trouble:
         log.info("Session %s cannot be looked at: %s", one.session_id, trouble)
     return hearing.resolved
 

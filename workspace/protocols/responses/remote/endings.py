@@ -6,42 +6,33 @@ owner says so. What its owner must decide is asked, and the request kept until t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
-
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Turn
 from asks.drafts import AskDraft
+from workspace.protocols.remote import endings
+from workspace.protocols.remote.replies import Away
 from workspace.protocols.responses.remote import owner_asks
 from workspace.protocols.responses.remote.known import Known
 from workspace.protocols.responses.remote.memory import PLACE, Memory, Unsent
 from workspace.protocols.responses.remote.sending import Send
-from workspace.protocols.responses.remote.server import Away, Refused, Unsure
+from workspace.protocols.responses.remote.server import Refused, Unsure
 from workspace.protocols.responses.remote.settings import RemoteSettings
 
-NO_ROOM = timedelta(seconds=30)
 
+class Endings(endings.Endings):
+    """The ends that a turn with a Responses server may have."""
 
-@dataclass
-class Endings:
-    """What the turn has come to so far, and the ends it may have."""
+    place = PLACE
 
-    turn: Turn
-    settings: RemoteSettings
-    known: Known
-    memory: Memory
-    reports: list[str] = field(default_factory=list)
+    def __init__(self, turn: Turn, settings: RemoteSettings, known: Known, memory: Memory) -> None:
+        super().__init__(turn, settings, known.failures, memory)
+        self.settings, self.known, self.memory = settings, known, memory
 
     @property
     def drafts(self) -> list[AskDraft]:
         """The questions that wait here and are not asked yet, whichever worker heard them."""
         pending = self.memory.pending.items()
         return [question.draft() for key, question in pending if key not in self.known.asked]
-
-    def well(self) -> Ended:
-        """All was sent and followed to its end."""
-        return self._end(Outcome.BLOCKED if self.drafts else Outcome.WORK_DONE)
 
     def failed(self, send: Send, status: str, error: str) -> Ended:
         """Not tried again by itself: what the agent did until it failed may not be done twice."""
@@ -67,7 +58,7 @@ class Endings:
         if refused.code == "already_answered":
             self.memory.taken(send.calls)
             words = f"{refused} It was answered elsewhere, and what came of it is not seen here."
-            return self._end(Outcome.BLOCKED, error=words)
+            return self.end(Outcome.BLOCKED, error=words)
         if refused.forgot:
             return self.lost(send, str(refused))
         if not send.calls:
@@ -88,47 +79,13 @@ class Endings:
         self.memory.unsent = Unsent(body=send.body, calls=list(send.calls), said=send.said)
         self.memory.under_way = None
         self.memory.sends += 1
-        return self._end(Outcome.BLOCKED, error=words, ask=draft)
-
-    def away(self, away: Away) -> Ended:
-        """Somebody who says when to come again is believed; else it is tried a few times."""
-        if away.retry_after is None or self.drafts:
-            return self.broke(str(away))
-        wait = max(timedelta(seconds=away.retry_after), NO_ROOM)
-        return self._end(Outcome.RATE_LIMITED, error=str(away), retry_at=datetime.now(UTC) + wait)
+        return self.end(Outcome.BLOCKED, error=words, ask=draft)
 
     def broke(self, words: str, *, for_good: bool = False) -> Ended:
-        """A turn that is tried again with all it was given, until it has failed too often.
-
-        Questions that were asked before it broke are not lost with it.
-        """
+        """Questions that were asked before it broke are not lost with it."""
         if self.drafts:
-            return self._end(Outcome.BLOCKED, error=words)
-        last = self.known.failures + 1 >= self.settings.max_attempts
-        return self._end(Outcome.RETRYABLE_ERROR, error=words, give_up=for_good or last)
+            return self.end(Outcome.BLOCKED, error=words)
+        return super().broke(words, for_good=for_good)
 
-    def over(self, words: str, outcome: Outcome = Outcome.NO_WORK) -> Ended:
-        """Nothing was sent, and nothing is to be."""
-        return self._end(outcome, words)
-
-    def _end(
-        self,
-        outcome: Outcome,
-        report: str = "",
-        *,
-        error: str = "",
-        ask: AskDraft | None = None,
-        **more: Any,
-    ) -> Ended:
-        asks = tuple(self.drafts) + ((ask,) if ask else ())
-        if outcome not in (Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED):
-            self.memory.done = []
-        data = {**self.turn.session_data, PLACE: self.memory.model_dump(mode="json")}
-        return Ended(
-            outcome=outcome,
-            report="\n\n".join([*self.reports, report]).strip(),
-            error=error,
-            asks=asks,
-            session_data=data,
-            **more,
-        )
+    def forget_done(self) -> None:
+        self.memory.done = []

@@ -6,15 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from workspace.protocols.remote.replies import Away
 from workspace.protocols.responses.remote.reply import Reply, Told
-from workspace.protocols.responses.remote.server import (
-    WHOLE,
-    Away,
-    Broken,
-    Refused,
-    Server,
-    Unsure,
-)
+from workspace.protocols.responses.remote.server import WHOLE, Broken, Refused, Server, Unsure
 from workspace.protocols.responses.remote.settings import RemoteSettings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from agents.runtime import Given
 from workspace.protocols.responses.remote.dialects import Question
-from workspace.protocols.responses.shapes import Json
 
 REMEMBERED = 200
 PLACE = "remote"
@@ -64,20 +60,3 @@ class Memory(BaseModel):
             key: found for key, found in self.pending.items() if found.call_id not in calls
         }
         self.held = {key: value for key, value in self.held.items() if key in self.pending}
-
-
-def remembered(data: Json, left_behind: Json) -> Memory:
-    """The memory of a session; a worker that died in this turn left a later one."""
-    for found in (left_behind.get(PLACE), data.get(PLACE)):
-        if found:
-            try:
-                return Memory.model_validate(found)
-            except ValidationError:
-                continue
-    return Memory()
-
-
-def digest(given: Given) -> str:
-    """By which the same thing, given again, is known."""
-    parts = [given.kind, given.author, given.body, json.dumps(given.data, sort_keys=True)]
-    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:16]

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.runtime import Given, Turn
+from workspace.protocols.remote.memory import digest
 from workspace.protocols.responses.remote.dialects import CLOSE, Question
-from workspace.protocols.responses.remote.memory import Memory, digest
+from workspace.protocols.responses.remote.memory import Memory
 from workspace.protocols.responses.remote.owner_asks import is_ours
 from workspace.protocols.responses.remote.settings import RemoteSettings
 from workspace.protocols.responses.shapes import Json

@@ -6,42 +6,20 @@ Whatever a server does comes out as one of the exceptions here, in words for the
 from __future__ import annotations
 
 import json
-import math
-import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
 
+from workspace.protocols.remote import replies
+from workspace.protocols.remote.replies import Away, Garbled, Json
 from workspace.protocols.responses.remote.settings import RemoteSettings
 from workspace.protocols.responses.remote.sse import EventReader, Sent, TooLarge
-from workspace.protocols.responses.shapes import Json
 
-CONNECT_SECONDS = 10.0
-LARGEST_ERROR = 64 * 1024
-#: Seconds: no server is believed to be away for longer.
-LONGEST_WAIT = 31 * 86_400.0
-#: Statuses after which trying again may help, and those that say that nothing was taken.
-_LATER, _NOT_TAKEN = frozenset({408, 425, 429}), frozenset({425, 429, 503})
 #: The event by which a whole response that came as JSON is told.
 WHOLE = "whole"
-
-
-class Away(Exception):
-    """It did not answer, or said that it cannot now. ``retry_after`` in seconds.
-
-    ``may_have_taken`` for an error after which nobody knows what became of a request.
-    """
-
-    def __init__(
-        self, words: str, retry_after: float | None = None, *, may_have_taken: bool = False
-    ) -> None:
-        super().__init__(words)
-        self.retry_after, self.may_have_taken = retry_after, may_have_taken
 
 
 class Unsure(Exception):
@@ -65,10 +43,6 @@ class Refused(Exception):
 
 class Broken(Exception):
     """A stream ended in the middle; what was said so far stands."""
-
-
-class Garbled(Exception):
-    """It says what is not the protocol. It is not asked again by itself."""
 
 
 @dataclass
@@ -97,7 +71,7 @@ class Server:
                     yield event
         except Away as away:
             raise Unsure(str(away)) if away.may_have_taken else away from None
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+        except replies.NOT_SENT as error:
             raise Away(f"{self.settings.base_url} could not be reached.") from error
         except httpx.TransportError as error:
             raise Unsure(f"The connection to {self.settings.base_url} broke.") from error
@@ -132,7 +106,7 @@ class Server:
     async def _call(
         self, method: str, path: str, *, headers: dict[str, str] | None = None, **more: Any
     ) -> AsyncGenerator[httpx.Response, None]:
-        silence = httpx.Timeout(self.settings.silence_seconds, connect=CONNECT_SECONDS)
+        silence = replies.patience(self.settings.silence_seconds)
         url, sent = f"{self.settings.base_url}{path}", {**self._headers(), **(headers or {})}
         async with self.client.stream(method, url, headers=sent, timeout=silence, **more) as reply:
             if reply.status_code != 200:
@@ -140,8 +114,7 @@ class Server:
             yield reply
 
     def _headers(self) -> dict[str, str]:
-        key = os.environ.get(self.settings.key_variable, "") if self.settings.key_variable else ""
-        return {"Accept": "*/*"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        return {"Accept": "*/*"} | replies.bearer(self.settings.key_variable)
 
     async def _told(self, reply: httpx.Response) -> AsyncGenerator[Json, None]:
         if not reply.headers.get("content-type", "").startswith("text/event-stream"):
@@ -179,21 +152,12 @@ class Server:
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status other than 200 means."""
-        raw = b""
-        async for piece in reply.aiter_bytes():
-            raw += piece
-            if len(raw) > LARGEST_ERROR:
-                break
-        error = _error_of(raw)
+        error = _error_of(await replies.short(reply))
         said = str(error.get("message") or "").strip()[:500]
         words = f"The server says {reply.status_code}" + (f": {said}" if said else ".")
-        if reply.status_code in _LATER or reply.status_code >= 500:
-            unsure = reply.status_code not in _NOT_TAKEN
-            after = _seconds(reply.headers.get("retry-after", ""))
-            return Away(words, after, may_have_taken=unsure)
-        return Refused(
-            words, reply.status_code, str(error.get("code") or ""), str(error.get("param") or "")
-        )
+        code, param = str(error.get("code") or ""), str(error.get("param") or "")
+        away = replies.away_by_status(reply, words)
+        return away or Refused(words, reply.status_code, code, param)
 
 
 def _event(sent: Sent) -> Json | None:
@@ -210,29 +174,6 @@ def _event(sent: Sent) -> Json | None:
 
 
 def _error_of(raw: bytes) -> Json:
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    error = found.get("error") if isinstance(found, dict) else None
-    if isinstance(error, dict):
-        return error
-    return {"message": error or found.get("detail")} if isinstance(found, dict) else {}
-
-
-def _seconds(text: str) -> float | None:
-    """Retry-After in seconds from now, a month at the most; None for what is neither that nor a date."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = _until(text)
-    return None if math.isnan(seconds) else max(0.0, min(seconds, LONGEST_WAIT))
-
-
-def _until(text: str) -> float:
-    """Seconds until a date of HTTP; NaN for what is none."""
-    try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
-        return math.nan
-    return (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    found = replies.as_object(raw)
+    error = found.get("error")
+    return error if isinstance(error, dict) else {"message": error or found.get("detail")}

@@ -7,23 +7,19 @@ from contextlib import aclosing
 from typing import Any
 
 from agents.lifecycle import Outcome
-from agents.runtime import Ended, Given, Ignored, Started, Turn, TurnEvent, Usage
+from agents.runtime import Given, Ignored, Started, Turn, TurnEvent, Usage
+from workspace.protocols.remote.memory import digest, remembered
+from workspace.protocols.remote.replies import Away, ForGood, Garbled
 from workspace.protocols.responses.remote import owner_asks, sending
 from workspace.protocols.responses.remote.endings import Endings
 from workspace.protocols.responses.remote.following import follow
 from workspace.protocols.responses.remote.known import Known
-from workspace.protocols.responses.remote.memory import PLACE, UnderWay, digest, remembered
+from workspace.protocols.responses.remote.memory import PLACE, Memory, UnderWay
 from workspace.protocols.responses.remote.reply import Reply
 from workspace.protocols.responses.remote.sending import Send, Sorted
-from workspace.protocols.responses.remote.server import (
-    Away,
-    Broken,
-    Garbled,
-    Refused,
-    Server,
-    Unsure,
-)
+from workspace.protocols.responses.remote.server import Broken, Refused, Server, Unsure
 from workspace.protocols.responses.remote.settings import RemoteSettings
+from workspace.protocols.turns import Over
 
 CLOSED = "The question was closed without an answer. Nothing was sent."
 WAITS = "Nothing was sent: it waits for an answer."
@@ -31,20 +27,12 @@ ANSWERED = "the agent asks it again, and it was answered; one question is answer
 ENDED = "Ended by the owner. Nothing more was sent."
 
 
-class _Over(Exception):
-    """The turn ends here, with this."""
-
-    def __init__(self, ended: Ended) -> None:
-        super().__init__()
-        self.ended = ended
-
-
 class Talk:
     """A turn. ``events`` may be closed at any point: what is under way is followed next time."""
 
     def __init__(self, turn: Turn, settings: RemoteSettings, known: Known, server: Server) -> None:
         self._turn, self._settings, self._known, self._server = turn, settings, known, server
-        self.memory = remembered(turn.session_data, turn.left_behind)
+        self.memory = remembered(Memory, PLACE, turn.session_data, turn.left_behind)
         self.endings = Endings(turn, settings, known, self.memory)
         self._reply = Reply(known.before)
 
@@ -57,13 +45,13 @@ class Talk:
                 async with aclosing(self._carried(one)) as told:
                     async for event in told:
                         yield event
-        except _Over as over:
+        except Over as over:
             yield over.ended
             return
         yield self.endings.well()
 
     def _to_do(self) -> Iterator[Send | Ignored]:
-        """The requests of this turn, answers first, and what is not sent. Raises _Over."""
+        """The requests of this turn, answers first, and what is not sent. Raises Over."""
         memory, settings = self.memory, self._settings
         given = [one for one in self._turn.given if digest(one) not in memory.done]
         found = sending.sort(given, memory)
@@ -78,7 +66,7 @@ class Talk:
         if self._turn.given:
             self._check_sent(found, closed=closed)
         elif closed or memory.pending:
-            raise _Over(self.endings.over(CLOSED if closed else WAITS))
+            raise Over(self.endings.over(CLOSED if closed else WAITS))
         elif f"run-{self._turn.run_id}" not in memory.done:
             yield sending.usual(self._turn, settings, memory)
 
@@ -92,7 +80,7 @@ class Talk:
     def _check_sent(self, found: Sorted, *, closed: bool) -> None:
         """Say so when what was given led to nothing that could be sent."""
         if not self.memory.done and not found.choices and not found.words and not found.unknown:
-            raise _Over(self.endings.over(CLOSED if closed else WAITS))
+            raise Over(self.endings.over(CLOSED if closed else WAITS))
 
     def _forget_closed(self, found: Sorted) -> bool:
         """Drop the questions that were closed unanswered here; whether there were any."""
@@ -108,7 +96,7 @@ class Talk:
         return bool(gone)
 
     def _chosen(self, choices: list[Given]) -> Send:
-        """What the owner said about a conversation that came to no plain end. Raises _Over."""
+        """What the owner said about a conversation that came to no plain end. Raises Over."""
         unsent, choice = self.memory.unsent, str(choices[-1].data.get("option", ""))
         batch = tuple(digest(one) for one in choices)
         if choice == owner_asks.AGAIN and unsent is not None:
@@ -117,7 +105,7 @@ class Talk:
             return sending.afresh(self._settings, self.memory, batch)
         self.memory.taken(unsent.calls if unsent else [])
         self.memory.unsent = self.memory.under_way = None
-        raise _Over(self.endings.over(ENDED, Outcome.WORK_DONE))
+        raise Over(self.endings.over(ENDED, Outcome.WORK_DONE))
 
     async def _carried(self, send: Send) -> AsyncGenerator[TurnEvent, None]:
         """Send a request and follow its response, or go on with the one that it has already."""
@@ -128,7 +116,7 @@ class Talk:
         else:
             if under_way is not None and not self._settings.idempotent:
                 # A worker died between sending and the server's word.
-                raise _Over(self.endings.unsure(send, "A worker ended in the middle of sending."))
+                raise Over(self.endings.unsure(send, "A worker ended in the middle of sending."))
             async with aclosing(self._sent(send)) as told:
                 async for event in told:
                     yield event
@@ -139,7 +127,7 @@ class Talk:
             yield event
 
     async def _sent(self, send: Send) -> AsyncGenerator[TurnEvent, None]:
-        """Send a request, and hear its response as far as the connection holds. Raises _Over."""
+        """Send a request, and hear its response as far as the connection holds. Raises Over."""
         yield self._note(send)
         trouble: Exception | None = None
         try:
@@ -154,13 +142,13 @@ class Talk:
                         break
         except Broken as broken:
             trouble = Unsure(str(broken))
-        except (Away, Unsure, Refused, Garbled) as found:
+        except (Away, Unsure, Refused, ForGood) as found:
             trouble = found
-        if self._reply.name and isinstance(trouble, Garbled):
-            raise _Over(self.endings.broke(str(trouble), for_good=True))
+        if self._reply.name and isinstance(trouble, ForGood):
+            raise Over(self.endings.broke(str(trouble), for_good=True))
         if not self._reply.name:
             trouble = trouble or Garbled("The server's stream named no response.")
-            raise _Over(self.endings.not_taken(send, trouble))
+            raise Over(self.endings.not_taken(send, trouble))
 
     async def _followed(self, send: Send) -> AsyncGenerator[TurnEvent, None]:
         try:
@@ -168,21 +156,21 @@ class Talk:
                 async for event in events:
                     yield event
         except Away as away:
-            raise _Over(self.endings.away(away)) from away
+            raise Over(self.endings.away(away)) from away
         except Refused as refused:
-            raise _Over(self.endings.lost(send, str(refused))) from refused
-        except Garbled as garbled:
-            raise _Over(self.endings.broke(str(garbled), for_good=True)) from garbled
+            raise Over(self.endings.lost(send, str(refused))) from refused
+        except ForGood as trouble:
+            raise Over(self.endings.broke(str(trouble), for_good=True)) from trouble
 
     def _finished(self, send: Send) -> Iterator[TurnEvent]:
-        """The response is over: its questions become asks. Raises _Over when it failed."""
+        """The response is over: its questions become asks. Raises Over when it failed."""
         reply, memory = self._reply, self.memory
         memory.under_way = memory.unsent = None
         memory.sends += 1
         if used := _used(reply):
             yield Usage(used)
         if reply.status != "completed" or reply.envelope.get("status") == "failed":
-            raise _Over(self.endings.failed(send, reply.status, reply.error))
+            raise Over(self.endings.failed(send, reply.status, reply.error))
         memory.taken(send.calls)
         memory.done += send.batch
         memory.last, memory.conversation = reply.name, reply.conversation or memory.conversation
