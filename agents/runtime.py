@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from django.utils.module_loading import import_string
+
 from agents.lifecycle import Outcome
 
 if TYPE_CHECKING:
@@ -173,6 +175,7 @@ class Runtime(Protocol):
 
 
 _runtimes: dict[str, Runtime] = {}
+_to_load: dict[str, str] = {}
 
 
 def register(runtime: Runtime) -> None:
@@ -180,16 +183,23 @@ def register(runtime: Runtime) -> None:
     _runtimes[runtime.key] = runtime
 
 
+def load_when_used(key: str, path: str) -> None:
+    """Make the runtime of a class known by its dotted path: most processes use few of them."""
+    _to_load[key] = path
+
+
 def by_key(key: str) -> Runtime:
     """The runtime of that key. Raises LookupError with the known ones."""
-    if key not in _runtimes:
-        known = ", ".join(sorted(_runtimes)) or "none"
-        raise LookupError(f"There is no runtime “{key}”. Known: {known}.")
-    return _runtimes[key]
+    if key in _runtimes:
+        return _runtimes[key]
+    if key not in _to_load:
+        raise LookupError(f"There is no runtime “{key}”. Known: {', '.join(keys()) or 'none'}.")
+    made: Runtime = import_string(_to_load[key])()
+    return _runtimes.setdefault(key, made)
 
 
 def keys() -> list[str]:
-    return sorted(_runtimes)
+    return sorted({*_runtimes, *_to_load})
 
 
 AskRaiser = Callable[["Session", "Run", Sequence[object]], None]

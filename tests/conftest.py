@@ -28,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.SECRET_KEY = os.environ["SECRET_KEY"] = "signs what tests and their servers exchange"
     # Quick, for the many people that tests make; the servers of browser tests do not know it.
     settings.PASSWORD_HASHERS = [QUICK_HASHER, *settings.PASSWORD_HASHERS]
+    # Each test client has middleware of its own, and would go through all static files for it.
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 def pytest_collection_finish() -> None:

@@ -13,6 +13,7 @@ from django.urls import Resolver404, resolve
 
 from agents import runtime
 from asks.lifecycle import HTTP_STATUS, Reason
+from workspace.apps import RUNTIMES
 
 PROJECT = Path(__file__).resolve().parent.parent
 README = (PROJECT / "README.md").read_text()
@@ -75,7 +76,8 @@ def test_the_runtimes_are_all_there() -> None:
     cells = " ".join(row[1] for row in rows("Other agents, other programs"))
     keys = runtime.keys()
     ours = {key for key in keys if _is_ours(runtime.by_key(key))}
-    assert set(re.findall(r"`([a-z-]+)`", cells)) == ours
+    assert set(re.findall(r"`([a-z-]+)`", cells)) == ours == set(RUNTIMES)
+    assert all(runtime.by_key(key).key == key for key in ours)
 
 
 def _is_ours(found: runtime.Runtime) -> bool:

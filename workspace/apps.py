@@ -1,5 +1,16 @@
 from django.apps import AppConfig
 
+PROTOCOLS = "workspace.protocols"
+RUNTIMES = {
+    "markers": f"{PROTOCOLS}.markers.runtime.MarkersRuntime",
+    "eve": f"{PROTOCOLS}.eve.runtime.EveRuntime",
+    "eve-remote": f"{PROTOCOLS}.eve.remote.runtime.RemoteEveRuntime",
+    "leaf": f"{PROTOCOLS}.leaf.runtime.LeafRuntime",
+    "leaf-remote": f"{PROTOCOLS}.leaf.remote.RemoteLeafRuntime",
+    "responses": f"{PROTOCOLS}.responses.runtime.HybridRuntime",
+    "responses-remote": f"{PROTOCOLS}.responses.remote.runtime.RemoteResponsesRuntime",
+}
+
 
 class WorkspaceConfig(AppConfig):
     """Every way in and out: pages, sockets, protocols, commands."""
@@ -14,25 +25,13 @@ class WorkspaceConfig(AppConfig):
         from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.notify import telling
         from workspace.protocols.eve import ignoring
-        from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
-        from workspace.protocols.eve.runtime import EveRuntime
         from workspace.protocols.leaf import publishing
-        from workspace.protocols.leaf.remote import RemoteLeafRuntime
-        from workspace.protocols.leaf.runtime import LeafRuntime
-        from workspace.protocols.markers.runtime import MarkersRuntime
         from workspace.protocols.responses import projecting
-        from workspace.protocols.responses.remote.runtime import RemoteResponsesRuntime
-        from workspace.protocols.responses.runtime import HybridRuntime
 
         ledger_facts.tell_also(key_facts.KINDS, key_facts.UNRECORDED)
         announcing.heard_by(telling.tell)
         announcing.heard_by(ignoring.hear)
         announcing.heard_by(publishing.hear)
         announcing.heard_by(projecting.hear)
-        runtime.register(MarkersRuntime())
-        runtime.register(EveRuntime())
-        runtime.register(RemoteEveRuntime())
-        runtime.register(LeafRuntime())
-        runtime.register(RemoteLeafRuntime())
-        runtime.register(HybridRuntime())
-        runtime.register(RemoteResponsesRuntime())
+        for key, path in RUNTIMES.items():
+            runtime.load_when_used(key, path)
