@@ -135,9 +135,13 @@
     for (const [holder, known] of sockets) {
       const cut = known.state !== "live" && known.state !== "signed-out" && Date.now() - known.since > 2 * POLL;
       if (!cut || !holder.dataset.poll || document.hidden || navigator.onLine === false) continue;
+      if (known.asking) continue; // what is answered slowly is not asked twice: the second would come from the same place
+      known.asking = true;
       const query = new URLSearchParams(cursor(holder));
       htmx.ajax("GET", `${holder.dataset.poll}?${query}`, { source: holder, target: holder, swap: "none" })
-        .then(() => { if (known.state === "waiting" || known.state === "connecting") follow(holder, { state: "polling", since: known.since }); });
+        .then(() => { if (known.state === "waiting" || known.state === "connecting") follow(holder, { state: "polling", since: known.since }); })
+        .catch(() => {}) // it is asked again
+        .finally(() => { known.asking = false; });
     }
   }
 

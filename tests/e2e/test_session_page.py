@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
-from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
 from agents import events
 from agents.lifecycle import Outcome
@@ -109,21 +109,47 @@ def test_words_being_typed_survive_a_restart(
     expect(box).to_be_focused()
 
 
-def test_without_sockets_the_page_asks_every_few_seconds(
-    page: Page, owner: User, session: Session, sign_in: SignIn
-) -> None:
+@pytest.fixture
+def polling(page: Page) -> None:
+    """No socket can be had, and the page asks every fifth of a second."""
+
     def refuse(socket: WebSocketRoute) -> None:
         socket.close(code=1011)
 
     page.route_web_socket("**/ws/**", refuse)
     hurry = "document.documentElement.dataset.pollEvery = '200'"
     page.add_init_script(f"addEventListener('readystatechange', () => {{ {hurry} }}, true)")
+
+
+@pytest.mark.usefixtures("polling")
+def test_without_sockets_the_page_asks_every_few_seconds(
+    page: Page, owner: User, session: Session, sign_in: SignIn
+) -> None:
     sign_in(owner)
     page.goto(f"/sessions/{session.pk}/")
     say(session, "over plain HTTP")
     expect(page.locator("#stream")).to_contain_text("over plain HTTP")
     expect(page.locator(".rail [data-conn-words]")).to_have_text("Checking every few seconds")
     all_there(page, session)
+
+
+@pytest.mark.usefixtures("polling")
+def test_what_is_answered_slowly_is_not_asked_again_meanwhile(
+    page: Page, owner: User, session: Session, sign_in: SignIn
+) -> None:
+    def slowly(route: Route) -> None:
+        answer = route.fetch()
+        page.wait_for_timeout(700)
+        route.fulfill(response=answer)
+
+    sign_in(owner)
+    page.route("**/events?*", slowly)
+    page.goto(f"/sessions/{session.pk}/")
+    for word in ("one", "two", "three"):
+        say(session, f"{word} over a slow line")
+        expect(page.locator("#stream")).to_contain_text(f"{word} over a slow line")
+    all_there(page, session)
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def test_a_silent_socket_is_given_up(
