@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 
 import pytest
@@ -14,13 +16,19 @@ from django.utils import timezone
 from agents.models import Session
 from tests.live import world
 from tests.live.conftest import Connect
-from tests.live.sockets import Socket
+from tests.live.sockets import PATIENCE, Socket
 from workspace.live import hub as hubs
 from workspace.live import logins
 from workspace.live.hub import hub
 
 NO_ACCESS, BAD_CURSOR, AHEAD, NO_SUCH_STREAM, TOO_BIG = 4401, 4400, 4409, 4404, 4413
 login_of, say = sync_to_async(world.login_of), sync_to_async(world.say)
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not happened():  # noqa: ASYNC110 -- what is waited for sets no event
+            await asyncio.sleep(0.01)
 
 
 def stream(session: Session, after: object = 1) -> str:
@@ -165,6 +173,33 @@ async def test_an_account_that_ends_ends_its_sockets(
     await change()
     for socket in sockets:
         assert await socket.close_code() == NO_ACCESS
+
+
+@pytest.mark.usefixtures("rarely")
+async def test_an_account_that_ends_while_a_socket_opens_ends_it_too(
+    connect: Connect, session: Session, colleague: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The socket has read that the login is good, and hears no hints about it yet."""
+    first = await connect("/ws/badge/", await login_of(colleague))
+    await until(lambda: all(watcher.person for watcher in hub().watchers))
+    read, go_on, people = threading.Event(), threading.Event(), logins.people
+    opening = await login_of(colleague)
+
+    def slowly(keys: Collection[str]) -> dict[str, User]:
+        found = people(keys)
+        if opening in keys and not read.is_set():
+            read.set()
+            assert go_on.wait(PATIENCE)
+        return found
+
+    monkeypatch.setattr(logins, "people", slowly)
+    second = await connect(stream(session), opening)
+    await until(read.is_set)
+    colleague.set_password("something else entirely")
+    await sync_to_async(colleague.save)()
+    assert await first.close_code() == NO_ACCESS
+    go_on.set()
+    assert await second.close_code() == NO_ACCESS
 
 
 async def test_signing_in_elsewhere_closes_nothing(

@@ -79,13 +79,20 @@ class Stream(AsyncWebsocketConsumer):
         return query.get(name, [""])[-1]
 
     async def _admit(self, watcher: Watcher) -> None:
-        """Let the person in, or end the socket with the reason not to."""
-        people = await in_database(logins.people, [watcher.login])
-        person = people.get(watcher.login)
-        if person is None:
-            watcher.end(NO_ACCESS)
-            return
-        hub().admit(watcher, person)
+        """Let the person in, or end the socket with the reason not to.
+
+        Whose hints to hear is known only from what is read, so it is read again if one came between.
+        """
+        while True:
+            before = hub().rights_moved
+            people = await in_database(logins.people, [watcher.login])
+            person = people.get(watcher.login)
+            if person is None:
+                watcher.end(NO_ACCESS)
+                return
+            hub().admit(watcher, person)
+            if hub().rights_moved == before:
+                break
         await self._begin(watcher, person)
         watcher.wake()
 

@@ -36,6 +36,8 @@ class Hub:
         self.watchers: set[Watcher] = set()
         self.tails: dict[int, Tail] = {}
         self.desks: dict[int, Desk] = {}
+        #: How often somebody's rights may have changed so far.
+        self.rights_moved = 0
         self._followers: defaultdict[str, set[Watcher]] = defaultdict(set)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -108,6 +110,8 @@ class Hub:
     async def _hear(self, payload: str) -> None:
         """Follow one hint; one that a newer version sends means nothing to this one."""
         kind, _, rest = payload.partition(":")
+        if kind == "r" or payload == listener.LISTENING:
+            self.rights_moved += 1
         if payload in {listener.LISTENING, listener.SAFETY_LOOK}:
             await self._look_everywhere()
         if payload == listener.LISTENING:
