@@ -51,8 +51,7 @@ class Samples:
 def measure(runs: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder, _processes(Path(folder)) as base_url:
         caller = _Caller(base_url, _key())
-        for _ in range(WARM_UP):
-            caller.cycle(Samples())
+        caller.all_at_once(WARM_UP * AT_ONCE)  # so that every worker has carried a turn
         alone = caller.one_after_the_other(max(runs, 5) * 4)
         together = caller.all_at_once(max(runs, 5) * AT_ONCE * EACH)
     return [
