@@ -8,6 +8,7 @@
   "use strict";
   const SILENCE = Number(document.documentElement.dataset.silence || 40000); // ms; the server speaks at least every 15 s
   const POLL = Number(document.documentElement.dataset.pollEvery || 5000); // ms
+  const GIVE_UP = 6 * POLL; // ms until what was asked is taken for lost
   const RETRY_MAX = 5000; // ms
   const SIGNED_OUT = 4401, AHEAD = 4409;
   const sockets = new Map(); // holder element -> {socket, wrapper, heard, state, since}
@@ -135,13 +136,17 @@
     for (const [holder, known] of sockets) {
       const cut = known.state !== "live" && known.state !== "signed-out" && Date.now() - known.since > 2 * POLL;
       if (!cut || !holder.dataset.poll || document.hidden || navigator.onLine === false) continue;
-      if (known.asking) continue; // what is answered slowly is not asked twice: the second would come from the same place
-      known.asking = true;
+      if (known.asked) {
+        // What is answered slowly is not asked twice: the second would come from the same place.
+        if (Date.now() - known.asked < GIVE_UP) continue;
+        htmx.trigger(holder, "htmx:abort");
+      }
+      const asked = (known.asked = Date.now());
       const query = new URLSearchParams(cursor(holder));
       htmx.ajax("GET", `${holder.dataset.poll}?${query}`, { source: holder, target: holder, swap: "none" })
         .then(() => { if (known.state === "waiting" || known.state === "connecting") follow(holder, { state: "polling", since: known.since }); })
         .catch(() => {}) // it is asked again
-        .finally(() => { known.asking = false; });
+        .finally(() => { if (known.asked === asked) known.asked = 0; });
     }
   }
 

@@ -152,6 +152,29 @@ def test_what_is_answered_slowly_is_not_asked_again_meanwhile(
     page.unroute_all(behavior="ignoreErrors")
 
 
+@pytest.mark.usefixtures("polling")
+def test_what_is_never_answered_is_asked_again(
+    page: Page, owner: User, session: Session, sign_in: SignIn
+) -> None:
+    """The first of the page's questions goes into a connection that is dead and not closed."""
+    lost: list[Route] = []
+
+    def never_the_first(route: Route) -> None:
+        if not lost:
+            lost.append(route)
+        else:
+            route.continue_()
+
+    sign_in(owner)
+    page.route("**/events?*", never_the_first)
+    page.goto(f"/sessions/{session.pk}/")
+    say(session, "after a dead line")
+    expect(page.locator("#stream")).to_contain_text("after a dead line")
+    assert lost
+    all_there(page, session)
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_a_silent_socket_is_given_up(
     page: Page, owner: User, session: Session, sign_in: SignIn
 ) -> None:
