@@ -82,7 +82,9 @@
   document.addEventListener("htmx:wsClose", (event) => {
     const code = event.detail.event.code;
     if (code === AHEAD) return location.reload(); // the database is older than this page: a backup was restored
-    follow(event.target, { state: code === SIGNED_OUT ? "signed-out" : "waiting" });
+    const known = sockets.get(event.target);
+    const asks = known && known.state === "polling"; // and goes on asking while sockets are refused
+    follow(event.target, { state: code === SIGNED_OUT ? "signed-out" : asks ? "polling" : "waiting" });
   });
 
   /* A second guard against repeats. It counts, so that tests can see that it had nothing to do. */
@@ -145,7 +147,7 @@
       const query = new URLSearchParams(cursor(holder));
       htmx.ajax("GET", `${holder.dataset.poll}?${query}`, { source: holder, target: holder, swap: "none" })
         .then(() => { if (known.state === "waiting" || known.state === "connecting") follow(holder, { state: "polling", since: known.since }); })
-        .catch(() => {}) // it is asked again
+        .catch(() => { if (known.state === "polling") follow(holder, { state: "waiting", since: known.since }); })
         .finally(() => { if (known.asked === asked) known.asked = 0; });
     }
   }

@@ -134,6 +134,27 @@ def test_without_sockets_the_page_asks_every_few_seconds(
 
 
 @pytest.mark.usefixtures("polling")
+def test_a_page_that_asks_goes_on_asking_while_sockets_are_refused(
+    page: Page, owner: User, session: Session, sign_in: SignIn
+) -> None:
+    """Each refusal began the wait for a socket anew, in which nothing was asked."""
+    sign_in(owner)
+    page.goto(f"/sessions/{session.pk}/")
+    words = page.locator(".rail [data-conn-words]")
+    expect(words).to_have_text("Checking every few seconds")
+    words.evaluate(
+        """place => {
+            window.wordsSeen = [];
+            const note = () => window.wordsSeen.push(place.textContent);
+            new MutationObserver(note).observe(place, {childList: true, characterData: true});
+        }"""
+    )
+    with page.expect_request("**/events?*"):
+        page.wait_for_timeout(3000)
+    assert page.evaluate("window.wordsSeen") == []
+
+
+@pytest.mark.usefixtures("polling")
 def test_what_is_answered_slowly_is_not_asked_again_meanwhile(
     page: Page, owner: User, session: Session, sign_in: SignIn
 ) -> None:
