@@ -15,8 +15,8 @@ from workspace.protocols.leaf.facts import LeafFacts
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.volume import Outside, Unreadable, Volume
 from workspace.protocols.leaf.wire import Refs, is_verdict, session_key
-from workspace.protocols.remote import replies
-from workspace.protocols.remote.replies import Away, ForGood
+from workspace.protocols.remote import calling
+from workspace.protocols.remote.calling import Away, ForGood
 
 MAX_REPLY = 1024 * 1024
 STATUS_SECONDS = 30.0
@@ -146,8 +146,8 @@ class Harness:
             reply = await self.client.request(
                 method,
                 url,
-                headers=replies.bearer(self.settings.key_variable),
-                timeout=replies.patience(seconds),
+                headers=calling.bearer(self.settings.key_variable),
+                timeout=calling.patience(seconds),
                 **more,  # type: ignore[arg-type]
             )
         except httpx.HTTPError as error:
@@ -231,7 +231,7 @@ def _read(reply: httpx.Response) -> dict[str, Any]:
     except ValueError:
         said = None
     if reply.status_code in {429, 503}:
-        after = replies.retry_after(reply.headers.get("retry-after", ""))
+        after = calling.retry_after(reply.headers.get("retry-after", ""))
         raise Away("The harness has no room now.", after)
     if reply.status_code >= 500:
         raise Away(f"The harness failed with HTTP {reply.status_code}.")

@@ -26,8 +26,8 @@ from workspace.protocols.leaf.harness import Harness, Told
 from workspace.protocols.leaf.runtime import WHAT_TO_REVIEW, Known, Reader, item_of, known_of
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT
+from workspace.protocols.remote.calling import Away, ForGood
 from workspace.protocols.remote.endings import NO_ROOM
-from workspace.protocols.remote.replies import Away, ForGood
 from workspace.protocols.turns import Over, settings_of
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Turn
 from asks.drafts import AskDraft
-from workspace.protocols.remote.replies import Away
+from workspace.protocols.remote.calling import Away
 from workspace.protocols.remote.settings import ServerSettings
 
 #: The shortest that a server without room is left alone.

@@ -16,8 +16,8 @@ from workspace.protocols.eve.remote.known import Known
 from workspace.protocols.eve.remote.memory import PLACE, Memory, Unsent
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
 from workspace.protocols.remote import endings
+from workspace.protocols.remote.calling import Json
 from workspace.protocols.remote.endings import FAILED
-from workspace.protocols.remote.replies import Json
 
 
 class Endings(endings.Endings):

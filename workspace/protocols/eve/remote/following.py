@@ -9,7 +9,7 @@ from contextlib import aclosing
 from workspace.protocols.eve.remote.hearing import Hearing, Told
 from workspace.protocols.eve.remote.server import EveServer, Gone
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
-from workspace.protocols.remote.replies import Away, Garbled
+from workspace.protocols.remote.calling import Away, Garbled
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agents.runtime import Said, Step
 from workspace.protocols.eve.remote import requests
 from workspace.protocols.eve.remote.requests import Request
-from workspace.protocols.remote.replies import Json
+from workspace.protocols.remote.calling import Json
 
 Told = Said | Step
 #: From this version of the stream on, whatever is answered is told as ``input.resolved``.

@@ -12,7 +12,7 @@ from agents.words import is_blank, is_storable
 from asks.draft_check import MAX_REQUEST_KEY
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
-from workspace.protocols.remote.replies import Garbled, Json
+from workspace.protocols.remote.calling import Garbled, Json
 
 APPROVE = "approve"
 #: What an approval offers where the agent names no options, and how eve tells one in its old era.

@@ -13,8 +13,8 @@ import httpx
 
 from workspace.protocols.eve.remote.lines import BadLine, LineReader
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
-from workspace.protocols.remote import replies
-from workspace.protocols.remote.replies import Away, Garbled, Json
+from workspace.protocols.remote import calling
+from workspace.protocols.remote.calling import Away, Garbled, Json
 
 #: Codes and statuses by which a server says that it knows, or will know, nothing of a session.
 _GONE_CODES = frozenset(
@@ -77,7 +77,7 @@ class EveServer:
                 self._url(path),
                 params=query,
                 headers=self._headers(),
-                timeout=replies.patience(silence),
+                timeout=calling.patience(silence),
             ) as reply:
                 tail = await self._opened(reply)
                 if not follow and tail is not None and seen > tail:
@@ -118,12 +118,12 @@ class EveServer:
                 self._url(path),
                 json=body,
                 headers=self._headers(),
-                timeout=replies.patience(self.settings.silence_seconds),
+                timeout=calling.patience(self.settings.silence_seconds),
             ) as reply:
                 if reply.status_code not in (200, 201, 202):
                     raise await self._problem(reply)
-                return _taken(await replies.short(reply))
-        except replies.NOT_SENT as error:
+                return _taken(await calling.short(reply))
+        except calling.NOT_SENT as error:
             raise Away(f"{self.settings.base_url} could not be reached.") from error
         except httpx.TransportError as error:
             words = f"The connection to {self.settings.base_url} broke."
@@ -135,22 +135,22 @@ class EveServer:
     def _headers(self) -> dict[str, str]:
         # A compressed stream is held back by some servers until a block of it is full.
         plain = {"Accept": "*/*", "Accept-Encoding": "identity"}
-        return plain | replies.bearer(self.settings.key_variable)
+        return plain | calling.bearer(self.settings.key_variable)
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status that is no success means."""
-        error, status = replies.as_object(await replies.short(reply)), reply.status_code
+        error, status = calling.as_object(await calling.short(reply)), reply.status_code
         code, said = str(error.get("code") or ""), str(error.get("error") or "").strip()[:500]
         words = f"The server says {status}" + (f": {said}" if said else ".")
         if code == NOT_READY:
             return Away(words, NOT_READY_SECONDS)
         if status in _GONE or code in _GONE_CODES:
             return Gone(words)
-        return replies.away_by_status(reply, words) or Refused(words)
+        return calling.away_by_status(reply, words) or Refused(words)
 
 
 def _taken(raw: bytes) -> Taken:
-    found = replies.as_object(raw)
+    found = calling.as_object(raw)
     session_id, token = found.get("sessionId"), found.get("continuationToken", "")
     if not isinstance(session_id, str) or not session_id or not isinstance(token, str):
         raise Garbled("The server answered with what names no session.")

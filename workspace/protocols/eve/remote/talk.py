@@ -18,8 +18,8 @@ from workspace.protocols.eve.remote.memory import PLACE, Memory
 from workspace.protocols.eve.remote.requests import TIMES, Request
 from workspace.protocols.eve.remote.server import NOT_READY, EveServer, Gone, Refused, Taken
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
+from workspace.protocols.remote.calling import Away, ForGood, Garbled, Json
 from workspace.protocols.remote.memory import digest, remembered
-from workspace.protocols.remote.replies import Away, ForGood, Garbled, Json
 from workspace.protocols.turns import Over
 
 WAITS = "Nothing was sent: the agent waits for an answer."

@@ -31,8 +31,8 @@ from workspace.protocols.eve.remote.requests import TIMES
 from workspace.protocols.eve.remote.runtime import KEY
 from workspace.protocols.eve.remote.server import EveServer, Gone, Refused
 from workspace.protocols.eve.remote.settings import EveRemoteSettings
+from workspace.protocols.remote.calling import Away, ForGood
 from workspace.protocols.remote.memory import remembered
-from workspace.protocols.remote.replies import Away, ForGood
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from agents.lifecycle import Outcome
 from agents.runtime import Ended, Turn
 from asks.drafts import AskDraft
 from workspace.protocols.remote import endings
-from workspace.protocols.remote.replies import Away
+from workspace.protocols.remote.calling import Away
 from workspace.protocols.responses.remote import owner_asks
 from workspace.protocols.responses.remote.known import Known
 from workspace.protocols.responses.remote.memory import PLACE, Memory, Unsent

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from workspace.protocols.remote.replies import Away
+from workspace.protocols.remote.calling import Away
 from workspace.protocols.responses.remote.reply import Reply, Told
 from workspace.protocols.responses.remote.server import WHOLE, Broken, Refused, Server, Unsure
 from workspace.protocols.responses.remote.settings import RemoteSettings

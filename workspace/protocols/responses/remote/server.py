@@ -13,8 +13,8 @@ from typing import Any
 
 import httpx
 
-from workspace.protocols.remote import replies
-from workspace.protocols.remote.replies import Away, Garbled, Json
+from workspace.protocols.remote import calling
+from workspace.protocols.remote.calling import Away, Garbled, Json
 from workspace.protocols.responses.remote.settings import RemoteSettings
 from workspace.protocols.responses.remote.sse import EventReader, Sent, TooLarge
 
@@ -71,7 +71,7 @@ class Server:
                     yield event
         except Away as away:
             raise Unsure(str(away)) if away.may_have_taken else away from None
-        except replies.NOT_SENT as error:
+        except calling.NOT_SENT as error:
             raise Away(f"{self.settings.base_url} could not be reached.") from error
         except httpx.TransportError as error:
             raise Unsure(f"The connection to {self.settings.base_url} broke.") from error
@@ -106,7 +106,7 @@ class Server:
     async def _call(
         self, method: str, path: str, *, headers: dict[str, str] | None = None, **more: Any
     ) -> AsyncGenerator[httpx.Response, None]:
-        silence = replies.patience(self.settings.silence_seconds)
+        silence = calling.patience(self.settings.silence_seconds)
         url, sent = f"{self.settings.base_url}{path}", {**self._headers(), **(headers or {})}
         async with self.client.stream(method, url, headers=sent, timeout=silence, **more) as reply:
             if reply.status_code != 200:
@@ -114,7 +114,7 @@ class Server:
             yield reply
 
     def _headers(self) -> dict[str, str]:
-        return {"Accept": "*/*"} | replies.bearer(self.settings.key_variable)
+        return {"Accept": "*/*"} | calling.bearer(self.settings.key_variable)
 
     async def _told(self, reply: httpx.Response) -> AsyncGenerator[Json, None]:
         if not reply.headers.get("content-type", "").startswith("text/event-stream"):
@@ -152,11 +152,11 @@ class Server:
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status other than 200 means."""
-        error = _error_of(await replies.short(reply))
+        error = _error_of(await calling.short(reply))
         said = str(error.get("message") or "").strip()[:500]
         words = f"The server says {reply.status_code}" + (f": {said}" if said else ".")
         code, param = str(error.get("code") or ""), str(error.get("param") or "")
-        away = replies.away_by_status(reply, words)
+        away = calling.away_by_status(reply, words)
         return away or Refused(words, reply.status_code, code, param)
 
 
@@ -174,6 +174,6 @@ def _event(sent: Sent) -> Json | None:
 
 
 def _error_of(raw: bytes) -> Json:
-    found = replies.as_object(raw)
+    found = calling.as_object(raw)
     error = found.get("error")
     return error if isinstance(error, dict) else {"message": error or found.get("detail")}

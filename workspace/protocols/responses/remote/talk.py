@@ -8,8 +8,8 @@ from typing import Any
 
 from agents.lifecycle import Outcome
 from agents.runtime import Given, Ignored, Started, Turn, TurnEvent, Usage
+from workspace.protocols.remote.calling import Away, ForGood, Garbled
 from workspace.protocols.remote.memory import digest, remembered
-from workspace.protocols.remote.replies import Away, ForGood, Garbled
 from workspace.protocols.responses.remote import owner_asks, sending
 from workspace.protocols.responses.remote.endings import Endings
 from workspace.protocols.responses.remote.following import follow

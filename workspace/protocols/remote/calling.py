@@ -1,4 +1,4 @@
-"""What any server may answer besides its protocol: that it is away, when to come again, nonsense."""
+"""Calling any server over HTTP: the key, the time-outs, and what an answer means beside its protocol."""
 
 from __future__ import annotations
 
