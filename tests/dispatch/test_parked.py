@@ -117,5 +117,8 @@ def test_a_schedule_piles_up_no_runs_on_one_that_waits(
     answering.answer(ask_id=Ask.objects.get(session=session).pk, by=owner, option="eu")
     until(Run.objects.get(session=session, number=2), "completed")
     eventually(lambda: Run.objects.filter(session=session).count() >= 3, "the schedule goes on")
-    started = Event.objects.filter(session=session, kind="started")
-    assert started.count() == started.values("run").distinct().count()
+    # One reading: the schedule starts another run every second, also between two of them.
+    started = list(
+        Event.objects.filter(session=session, kind="started").values_list("run", flat=True)
+    )
+    assert len(started) == len(set(started)) >= 2
