@@ -78,7 +78,7 @@ class TestServer:
             with self._locked("template.lock"):
                 template = self._template()
                 self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
-                self._run("CREATE DATABASE {} TEMPLATE {}", name, template)
+                self._run("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, template)
             self.point_at(name)
             yield name
             self.point_at("postgres")
