@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.races.racing import race
-from workspace.entry import LIFETIME, issue_token, use_token
+from workspace.entry import LIFETIME, issue_path, issue_token, use_token
 from workspace.models import EntryLink
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def signed_in(client: Client) -> str | None:
 
 
 def test_opening_the_link_uses_nothing_up(client: Client, alice: User) -> None:
-    path = f"/enter/{issue_token(alice)}"
+    path = issue_path(alice)
 
     for _ in range(3):
         page = client.get(path)
@@ -42,7 +42,7 @@ def test_opening_the_link_uses_nothing_up(client: Client, alice: User) -> None:
 
 
 def test_pressing_the_button_signs_in_and_uses_the_link_up(client: Client, alice: User) -> None:
-    path = f"/enter/{issue_token(alice)}"
+    path = issue_path(alice)
 
     answer = client.post(path)
 
@@ -58,12 +58,12 @@ def test_pressing_the_button_signs_in_and_uses_the_link_up(client: Client, alice
 def test_button_needs_the_pages_own_form(alice: User) -> None:
     strict = Client(enforce_csrf_checks=True)
 
-    assert strict.post(f"/enter/{issue_token(alice)}").status_code == 403
+    assert strict.post(issue_path(alice)).status_code == 403
     assert EntryLink.objects.get().used_at is None
 
 
 def test_link_expires(client: Client, alice: User) -> None:
-    path = f"/enter/{issue_token(alice)}"
+    path = issue_path(alice)
     EntryLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     assert client.get(path).status_code == 410
@@ -87,7 +87,7 @@ def test_unknown_link_is_gone(client: Client, alice: User, token: str) -> None:
 
 
 def test_person_who_may_not_sign_in_is_not_let_in(client: Client, alice: User) -> None:
-    path = f"/enter/{issue_token(alice)}"
+    path = issue_path(alice)
     User.objects.update(is_active=False)
 
     assert client.post(path).status_code == 410
@@ -95,7 +95,7 @@ def test_person_who_may_not_sign_in_is_not_let_in(client: Client, alice: User) -
 
 
 def test_page_is_neither_stored_nor_indexed(client: Client, alice: User) -> None:
-    page = client.get(f"/enter/{issue_token(alice)}")
+    page = client.get(issue_path(alice))
 
     assert "no-store" in page.headers["Cache-Control"]
     assert page.headers["X-Robots-Tag"] == "noindex, nofollow"

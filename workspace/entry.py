@@ -33,6 +33,14 @@ def issue_token(user: User) -> str:
     return token
 
 
+def issue_path(user: User) -> str:
+    """The path of a new link for ``user``.
+
+    Written out: to ask the URLs for it is to load every page, a quarter of a second of each start.
+    """
+    return f"/enter/{issue_token(user)}"
+
+
 def use_token(token: str) -> User | None:
     """Use a link up and return whom it signs in, or None when it is used, expired or unknown."""
     now = timezone.now()

@@ -15,10 +15,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http.request import split_domain_port, validate_host
-from django.urls import reverse
 
 from workspace.claim import Claim
-from workspace.entry import issue_token
+from workspace.entry import issue_path
 from workspace.listening import PortError, address_for_people, listen
 from workspace.postgres import LocalPostgres, PostgresError
 from workspace.preparing import CannotRunError, check_database, disconnect, prepare_database
@@ -212,7 +211,7 @@ def entry_path() -> str:
     """A one-time sign-in path for the owner, or the front page while there is nobody to sign in."""
     people = User.objects.filter(is_active=True)
     person = people.filter(username=OWNER).first() or people.filter(is_superuser=True).first()
-    return reverse("enter", args=[issue_token(person)]) if person else "/"
+    return issue_path(person) if person else "/"
 
 
 def keep_running(

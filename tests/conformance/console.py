@@ -47,12 +47,11 @@ def started(slug: str, runtime: str, settings: dict[str, Any]) -> Session:
 def signed_in() -> httpx.Client:
     """The owner's browser, by a sign-in link."""
     from django.contrib.auth.models import User
-    from django.urls import reverse
 
-    from workspace.entry import issue_token
+    from workspace.entry import issue_path
 
     browser = httpx.Client(base_url=os.environ["BASE_URL"], follow_redirects=True, trust_env=False)
-    page = browser.get(reverse("enter", args=[issue_token(User.objects.get(username="owner"))]))
+    page = browser.get(issue_path(User.objects.get(username="owner")))
     if page.request.url.path != "/":
         browser.post(page.request.url.path, data=_hidden(page.text))
     return browser

@@ -4,13 +4,13 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from workspace.entry import issue_token
+from workspace.entry import issue_path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
 
 def test_link_signs_in_once_and_only_by_the_button(page: Page, owner: User) -> None:
-    path = f"/enter/{issue_token(owner)}"
+    path = issue_path(owner)
 
     page.goto(path)
     page.goto(path)

@@ -5,9 +5,8 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.urls import reverse
 
-from workspace.entry import issue_token
+from workspace.entry import issue_path
 
 
 class Command(BaseCommand):
@@ -24,5 +23,4 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
         if user is None:
             raise CommandError(f"There is no active user {options['user']}.")
-        path = reverse("enter", args=[issue_token(user)])
-        self.stdout.write(options["base_url"].rstrip("/") + path)
+        self.stdout.write(options["base_url"].rstrip("/") + issue_path(user))
