@@ -4,6 +4,8 @@
 SHELL := /bin/sh
 PYTHON := .venv/bin/python
 export PYTHONUNBUFFERED := 1
+# Python keeps what it compiled, whatever the shell says: a test run starts two hundred processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 # The first Python that is new enough. A name may exist and not run (version managers), so each is tried.
 FIND_PYTHON = for python in "$$NEEDS_YOU_PYTHON" python3 python3.13 python3.12 python3.11 python; do \

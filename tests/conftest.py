@@ -12,6 +12,9 @@ from pytest_django import DjangoDbBlocker
 
 from tests.database import TestServer
 
+# What is collected stays as well.
+gc.set_threshold(100_000, 20, 50)
+
 QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 SERVER = pytest.StashKey[TestServer]()
 
@@ -36,7 +39,6 @@ def pytest_collection_finish() -> None:
     """What is there by now stays; that the collector looks at it again costs a tenth of all time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 50)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
