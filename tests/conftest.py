@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from pytest_django import DjangoDbBlocker
 
-from tests.database import TestServer
+from tests.database import TestServer, flush_quickly
 
 # What is collected stays as well.
 gc.set_threshold(100_000, 20, 50)
@@ -27,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     server = config.stash[SERVER] = TestServer()
     server.start()
     os.environ["NEEDS_YOU_STATE"] = str(server.folder)
+    flush_quickly()
     settings.STATE_DIR = server.folder
     settings.SECRET_KEY = os.environ["SECRET_KEY"] = "signs what tests and their servers exchange"
     # Quick, for the many people that tests make; the servers of browser tests do not know it.

@@ -19,7 +19,9 @@ from urllib.parse import urlsplit
 import dj_database_url
 import psycopg
 from django.core.management import call_command
+from django.core.management.color import Style
 from django.db import connections
+from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
@@ -128,6 +130,30 @@ class TestServer:
         with (self.folder / name).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | how)
             yield
+
+
+def flush_quickly() -> None:
+    """Have `flush`, after each transactional test, delete rows instead of truncating every table.
+
+    Forty times as quick with tables as empty as ours. Needs a role that may switch triggers off.
+    """
+    truncate = DatabaseOperations.sql_flush
+
+    def delete(self: DatabaseOperations, style: Style, tables: list[str], **how: bool) -> list[str]:
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
+            if cursor.fetchone() != (True,):
+                return truncate(self, style, tables, **how)
+        names = [self.quote_name(table) for table in tables]
+        # Whoever still writes is waited for, or a row of his would outlive the flush.
+        statements = [
+            "SET LOCAL session_replication_role = replica",
+            f"LOCK TABLE {', '.join(names)} IN SHARE ROW EXCLUSIVE MODE",
+            *(f"DELETE FROM {name}" for name in names),
+        ]
+        return ["; ".join(statements)]
+
+    DatabaseOperations.sql_flush = delete  # type: ignore[assignment, method-assign]
 
 
 def migrations_fingerprint() -> str:
