@@ -13,9 +13,6 @@ FIND_PYTHON = for python in "$$NEEDS_YOU_PYTHON" python3 python3.13 python3.12 p
 	then break; fi; python=; done; \
 	if [ -z "$$python" ]; then echo "Needs You needs Python 3.11 or newer, and none was found." >&2; exit 1; fi
 
-# One test process more than there are cores, since many wait for processes that they started.
-WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 5 ] && n=5; echo $$((n + 1)))
-
 .PHONY: help up install install-dev browser test test-fast check format conformance bench chaos clean
 
 help: ## Show this list
@@ -34,12 +31,11 @@ install-dev: ## Make .venv with what tests and checks need too
 browser: install-dev
 	@$(PYTHON) -m tests.browser
 
-test: install-dev browser ## Run every test, those in a real browser last
-	$(PYTHON) -m pytest -n $(WORKERS) -m "not e2e and not chaos" $(ARGS)
-	$(PYTHON) -m pytest -m e2e $(ARGS)
+test: install-dev browser ## Run every test, those in a real browser beside the others
+	@$(PYTHON) -m tests.run $(ARGS)
 
 test-fast: install-dev ## Run the tests that need no browser
-	$(PYTHON) -m pytest -n $(WORKERS) -m "not e2e and not chaos" $(ARGS)
+	@$(PYTHON) -m tests.run --no-browser $(ARGS)
 
 check: install-dev ## Lint, types, layers, migrations, house style, templates
 	$(PYTHON) -m ruff check .
