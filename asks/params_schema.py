@@ -2,7 +2,8 @@
 
 A schema comes from an agent, so it must not be able to do more than say no. Nothing is fetched for
 a ``$ref``; patterns run on an engine whose time grows with the text and no faster; and there is an
-end to how often references are followed.
+end to how often references are followed, and how deep. Python's own end is none to rely on: where
+it is reached inside ``referencing``'s Rust, it is a panic that is no ``Exception``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from asks.plain import Json
 
 MAX_BYTES = 32 * 1024
 MOST_REFERENCES = 2_000
+#: Keywords inside each other: three for each level that params may have (``binding.MAX_DEPTH``).
+DEEPEST = 100
 MOST_FLAWS = 20
 #: Keywords that are not supported: the first runs patterns on an engine that can take for ever.
 UNSUPPORTED = frozenset(
@@ -32,7 +35,8 @@ UNSUPPORTED = frozenset(
 )
 #: What a gate keeps instead of a schema that cannot be used. Nothing fits it.
 UNUSABLE = False
-_follow = Draft202012Validator.VALIDATORS["$ref"]
+_Check = Callable[[Json, Json, Json, Json], Iterable[ValidationError] | None]
+_KEYWORDS: dict[str, _Check] = dict(Draft202012Validator.VALIDATORS)
 _extend: Callable[..., Json] = extend
 
 
@@ -45,7 +49,7 @@ class Flaw:
 
 
 class _TooMuch(Exception):
-    """References lead on and on."""
+    """References lead on and on, or too deep."""
 
 
 def usable(schema: Json) -> Json:
@@ -92,14 +96,29 @@ def _without_dialect(part: Json) -> Json:
 
 
 def _checker(schema: Json) -> Json:
-    followed = count(1)
+    references = count(1)
+    depth = 0
 
-    def follow(validator: Json, ref: str, value: Json, schema: Json) -> Iterator[ValidationError]:
-        if next(followed) > MOST_REFERENCES:
+    def follow(*what: Json) -> Iterable[ValidationError] | None:
+        if next(references) > MOST_REFERENCES:
             raise _TooMuch
-        yield from _follow(validator, ref, value, schema) or ()
+        return _KEYWORDS["$ref"](*what)
 
-    checker = _extend(Draft202012Validator, {"$ref": follow, "pattern": _pattern})
+    def bounded(check: _Check) -> _Check:
+        def check_inside(*what: Json) -> Iterator[ValidationError]:
+            nonlocal depth
+            if depth >= DEEPEST:
+                raise _TooMuch
+            depth += 1
+            try:
+                yield from check(*what) or ()
+            finally:
+                depth -= 1
+
+        return check_inside
+
+    checks = {**_KEYWORDS, "$ref": follow, "pattern": _pattern}
+    checker = _extend(Draft202012Validator, {name: bounded(one) for name, one in checks.items()})
     return checker(schema, registry=Registry())
 
 

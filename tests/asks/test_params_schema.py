@@ -1,0 +1,61 @@
+"""A schema of an agent's leads nowhere but to an answer, however it is nested."""
+
+from __future__ import annotations
+
+import cProfile
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from asks.binding import MAX_DEPTH
+from asks.params_schema import Flaw, flaws, usable
+
+T = TypeVar("T")
+
+TREE = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "inner": {"$ref": "#"}},
+    "additionalProperties": False,
+}
+NOT_FOLLOWED = [Flaw("", "The tool's schema cannot be followed, so this cannot be checked.")]
+
+
+def tree(levels: int, name: object) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": name}
+    for _ in range(levels - 1):
+        made = {"inner": made}
+    return made
+
+
+def from_depth(depth: int, call: Callable[[], T]) -> T:
+    return call() if depth == 0 else from_depth(depth - 1, call)
+
+
+def test_params_as_deep_as_they_may_be_are_checked_to_the_bottom() -> None:
+    assert usable(TREE) == TREE
+    assert flaws(TREE, tree(MAX_DEPTH, "leaf")) == []
+    path = ".".join(["inner"] * (MAX_DEPTH - 1) + ["name"])
+    assert flaws(TREE, tree(MAX_DEPTH, 7)) == [Flaw(path, "It must be text.")]
+
+
+@pytest.mark.parametrize(
+    "circle",
+    [
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    ],
+)
+def test_a_circle_is_left_before_python_runs_out_of_stack(circle: dict[str, Any]) -> None:
+    """Where that happens depends on who calls: under a profiler, in a third of all places inside
+    Rust, which panics."""
+    for depth in range(30):
+        with cProfile.Profile():
+            assert from_depth(depth, lambda: flaws(circle, {"amount": 1})) == NOT_FOLLOWED
+
+
+def test_as_many_flaws_are_told_as_a_person_reads() -> None:
+    schema = {"items": {"type": "string"}, "type": "array"}
+    assert len(flaws(schema, list(range(100)))) == 20
+    assert flaws(schema, [1]) == [Flaw("[0]", "It must be text.")]
