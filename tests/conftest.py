@@ -3,7 +3,9 @@
 import gc
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pgtrigger
 import pytest
@@ -17,6 +19,7 @@ gc.set_threshold(100_000, 20, 50)
 
 QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 SERVER = pytest.StashKey[TestServer]()
+STATE = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,9 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     server = config.stash[SERVER] = TestServer()
     server.start()
-    os.environ["NEEDS_YOU_STATE"] = str(server.folder)
     flush_quickly()
-    settings.STATE_DIR = server.folder
+    # Of this process alone: what one test sweeps away must not be another's.
+    state = config.stash[STATE] = tempfile.TemporaryDirectory(prefix="state-", dir=server.folder)
+    os.environ["NEEDS_YOU_STATE"] = state.name
+    settings.STATE_DIR = Path(state.name)
     settings.SECRET_KEY = os.environ["SECRET_KEY"] = "signs what tests and their servers exchange"
     # Quick, for the many people that tests make; the servers of browser tests do not know it.
     settings.PASSWORD_HASHERS = [QUICK_HASHER, *settings.PASSWORD_HASHERS]
@@ -43,7 +48,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave no server behind."""
+    """Leave nothing behind."""
+    if state := config.stash.get(STATE, None):
+        state.cleanup()
     server = config.stash.get(SERVER, None)
     if server:
         server.leave()
