@@ -7,6 +7,7 @@ which asyncio tests cannot share. Much of their time is waiting for pages, so th
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run")
     parser.add_argument("--no-browser", action="store_true", help="leave those in a browser out")
     options, arguments = parser.parse_known_args()
+    # Ctrl-C reaches pytest too, which takes everything along that it started; we wait for that.
+    signal.signal(signal.SIGINT, lambda *_: None)
     if options.no_browser:
         return without_browser(arguments)
     with in_browser(arguments) as browser:
@@ -46,7 +49,6 @@ def in_browser(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
         try:
             yield running
         finally:
-            running.terminate()
             running.wait()
             said.seek(0)
             sys.stdout.flush()
