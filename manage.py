@@ -8,8 +8,8 @@ import sys
 from workspace.following import follow_supervisor
 from workspace.state import take_state_option
 
-# Python looks for garbage after 700 new things. What a start loads are half a million, and stay:
-# looking through them again and again was a tenth of it.
+# Python looks for garbage after 700 new things. What a start loads are some two hundred thousand,
+# and stay: looking through them again and again was a tenth of it.
 NEW_THINGS = 50_000
 
 
