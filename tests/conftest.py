@@ -14,7 +14,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.database import TestServer, flush_quickly
 
-# What is collected stays as well.
+# As in manage.py: what is loaded and collected stays, and need not be looked through meanwhile.
 gc.set_threshold(100_000, 20, 50)
 
 QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
@@ -58,7 +58,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Iterator[None]:
-    """Let the flush after a transactional test truncate the tables that otherwise only grow."""
+    """Let the flush after a transactional test empty the tables that otherwise only grow."""
     with pgtrigger.ignore():
         yield
 

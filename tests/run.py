@@ -28,8 +28,15 @@ def main() -> int:
     if options.no_browser:
         return without_browser(arguments)
     with in_browser(arguments) as browser:
-        codes = {without_browser(arguments), browser.wait()}
-    return max(codes - {NO_TESTS}, default=NO_TESTS)
+        codes = [without_browser(arguments), browser.wait()]
+    return together(*codes)
+
+
+def together(*codes: int) -> int:
+    """The exit code of several pytest processes: what failed or was killed, else what ran."""
+    if failed := [code for code in codes if code not in (0, NO_TESTS)]:
+        return failed[0] if failed[0] > 0 else 1
+    return min(codes)
 
 
 def without_browser(arguments: list[str]) -> int:

@@ -59,3 +59,10 @@ def test_as_many_flaws_are_told_as_a_person_reads() -> None:
     schema = {"items": {"type": "string"}, "type": "array"}
     assert len(flaws(schema, list(range(100)))) == 20
     assert flaws(schema, [1]) == [Flaw("[0]", "It must be text.")]
+
+
+def test_checks_that_are_broken_off_do_not_add_up() -> None:
+    """``not``, ``anyOf`` and ``if`` leave a check at its first flaw, here three hundred times."""
+    inner = {"allOf": [{"type": "string"}, {"type": "string"}]}
+    schema = {"items": {"not": inner, "anyOf": [inner, {"type": "integer"}], "if": inner}}
+    assert flaws(schema, list(range(300))) == []

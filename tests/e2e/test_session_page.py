@@ -110,8 +110,9 @@ def test_words_being_typed_survive_a_restart(
 
 
 @pytest.fixture
-def polling(page: Page) -> None:
-    """No socket can be had, and the page asks every fifth of a second."""
+def polling(page: Page, owner: User, sign_in: SignIn) -> None:
+    """The owner is signed in; no socket can be had, and the page asks every fifth of a second."""
+    sign_in(owner)
 
     def refuse(socket: WebSocketRoute) -> None:
         socket.close(code=1011)
@@ -122,10 +123,7 @@ def polling(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("polling")
-def test_without_sockets_the_page_asks_every_few_seconds(
-    page: Page, owner: User, session: Session, sign_in: SignIn
-) -> None:
-    sign_in(owner)
+def test_without_sockets_the_page_asks_every_few_seconds(page: Page, session: Session) -> None:
     page.goto(f"/sessions/{session.pk}/")
     say(session, "over plain HTTP")
     expect(page.locator("#stream")).to_contain_text("over plain HTTP")
@@ -135,10 +133,9 @@ def test_without_sockets_the_page_asks_every_few_seconds(
 
 @pytest.mark.usefixtures("polling")
 def test_a_page_that_asks_goes_on_asking_while_sockets_are_refused(
-    page: Page, owner: User, session: Session, sign_in: SignIn
+    page: Page, session: Session
 ) -> None:
     """Each refusal began the wait for a socket anew, in which nothing was asked."""
-    sign_in(owner)
     page.goto(f"/sessions/{session.pk}/")
     words = page.locator(".rail [data-conn-words]")
     expect(words).to_have_text("Checking every few seconds")
@@ -155,15 +152,12 @@ def test_a_page_that_asks_goes_on_asking_while_sockets_are_refused(
 
 
 @pytest.mark.usefixtures("polling")
-def test_what_is_answered_slowly_is_not_asked_again_meanwhile(
-    page: Page, owner: User, session: Session, sign_in: SignIn
-) -> None:
+def test_what_is_answered_slowly_is_not_asked_again_meanwhile(page: Page, session: Session) -> None:
     def slowly(route: Route) -> None:
         answer = route.fetch()
         page.wait_for_timeout(700)
         route.fulfill(response=answer)
 
-    sign_in(owner)
     page.route("**/events?*", slowly)
     page.goto(f"/sessions/{session.pk}/")
     for word in ("one", "two", "three"):
@@ -174,9 +168,7 @@ def test_what_is_answered_slowly_is_not_asked_again_meanwhile(
 
 
 @pytest.mark.usefixtures("polling")
-def test_what_is_never_answered_is_asked_again(
-    page: Page, owner: User, session: Session, sign_in: SignIn
-) -> None:
+def test_what_is_never_answered_is_asked_again(page: Page, session: Session) -> None:
     """The first of the page's questions goes into a connection that is dead and not closed."""
     lost: list[Route] = []
 
@@ -186,7 +178,6 @@ def test_what_is_never_answered_is_asked_again(
         else:
             route.continue_()
 
-    sign_in(owner)
     page.route("**/events?*", never_the_first)
     page.goto(f"/sessions/{session.pk}/")
     say(session, "after a dead line")
