@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 #: A ceiling on waiting, in seconds: far above what is usual, so that reaching it means "never".
 PATIENCE = 90.0
+#: Database connections at the most: the two pools of a worker, and the test's own.
+MOST_CONNECTIONS = 12 + 4 + 1
 ASKS = "printf 'ASK: Which ledger?\\nOPTIONS: EU | US\\nOUTCOME: BLOCKED\\n'"
 DONE = "echo OUTCOME: WORK_DONE"
 

@@ -14,7 +14,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateW
 from agents import sweeping
 from agents.models import Run
 from tests.dispatch.conftest import database, start_worker
-from tests.dispatch.world import Worker, eventually
+from tests.dispatch.world import MOST_CONNECTIONS, Worker, eventually
 from tests.leaf.world import ITEM, UNGATED, Orchestrator, key_for, leaf_agent
 from workspace.protocols.leaf.facts import facts_in
 
@@ -68,18 +68,22 @@ def test_turns_leave_no_connection_and_a_stopped_worker_no_trace(
     worker = start_worker()
 
     def work_off(name: str, count: int) -> tuple[int, int]:
+        """Connections then, and the worker's open files besides."""
         for number in range(count):
             envelope = {"sessionId": f"{name}/{number}", "item": UNGATED, "async": True}
             orchestrator.send(envelope)
         unfinished = Run.objects.exclude(status="completed")
         eventually(lambda: not unfinished.exists(), "all is worked off")
-        return _connections(), len(os.listdir(f"/proc/{worker.pid}/fd"))  # noqa: PTH208
+        connections = _connections()
+        files = len(os.listdir(f"/proc/{worker.pid}/fd"))  # noqa: PTH208
+        return connections, files - connections
 
-    before = work_off("warm", 16)
-    after = work_off("more", 64)
+    _, files_before = work_off("warm", 16)
+    connections, files = work_off("more", 64)
 
-    assert after[0] <= before[0] + 2
-    assert after[1] <= before[1] + 2
+    # The pools grow with the rush, as far as they may.
+    assert connections <= MOST_CONNECTIONS
+    assert files <= files_before + 2
     worker.stop()
     assert ProcrastinateWorker.objects.count() == 0
 
