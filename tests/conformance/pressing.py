@@ -6,9 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.browser import NoBrowserError, is_required, launch
+from tests.browser import NoBrowserError, driver, is_required, launch
 
 if TYPE_CHECKING:
     from asks.models import Ask
@@ -19,21 +19,19 @@ PATIENCE = 30_000.0
 def press(ask: Ask, label: str) -> bool:
     """Press an option of an ask's card in the queue. False where there is no browser."""
     address, link = f"#ask-{ask.pk}", _entrance()
-    with sync_playwright() as playwright:
-        try:
-            browser = launch(playwright.chromium)
-        except NoBrowserError as error:
-            if is_required():
-                raise
-            print(f"note a form is sent instead of a press: {error}")
-            return False
-        page = browser.new_page(base_url=os.environ["BASE_URL"])
-        page.set_default_timeout(PATIENCE)
-        _sign_in(page, link)
-        card = page.locator(address)
-        card.get_by_role("button", name=re.compile(rf"^{re.escape(label)}\b")).click()
-        expect(card).to_contain_text(f"answered {label}", timeout=PATIENCE)
-        browser.close()
+    try:
+        with driver() as playwright, launch(playwright.chromium) as browser:
+            page = browser.new_page(base_url=os.environ["BASE_URL"])
+            page.set_default_timeout(PATIENCE)
+            _sign_in(page, link)
+            card = page.locator(address)
+            card.get_by_role("button", name=re.compile(rf"^{re.escape(label)}\b")).click()
+            expect(card).to_contain_text(f"answered {label}", timeout=PATIENCE)
+    except NoBrowserError as error:
+        if is_required():
+            raise
+        print(f"note a form is sent instead of a press: {error}")
+        return False
     return True
 
 

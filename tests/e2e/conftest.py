@@ -5,14 +5,22 @@ running in the main thread, which asyncio tests cannot share.
 """
 
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, BrowserType, ConsoleMessage, Page
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    BrowserType,
+    ConsoleMessage,
+    Page,
+    Playwright,
+)
 
-from tests.browser import NoBrowserError, is_required, launch
+from tests.browser import NoBrowserError, driver, is_required, launch
 from tests.live_server import LiveServer, ManagedProcess
 
 OWNERS_PASSWORD = "correct horse 7 battery"
@@ -27,6 +35,16 @@ def _orm_beside_playwright() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """Replace pytest-playwright's, which fails in riddles where Node.js does not start."""
+    try:
+        with driver() as started:
+            yield started
+    except NoBrowserError as error:
+        _do_without(error)
+
+
+@pytest.fixture(scope="session")
 def launch_browser(
     browser_type: BrowserType, browser_type_launch_args: dict[str, object]
 ) -> Callable[..., Browser]:
@@ -36,11 +54,16 @@ def launch_browser(
         try:
             return launch(browser_type, **{**browser_type_launch_args, **options})
         except NoBrowserError as error:
-            if is_required():
-                pytest.fail(str(error))
-            pytest.skip(str(error))
+            _do_without(error)
 
     return start
+
+
+def _do_without(why: NoBrowserError) -> NoReturn:
+    """Skip; or fail, where a browser is required."""
+    if is_required():
+        pytest.fail(str(why))
+    pytest.skip(str(why))
 
 
 @pytest.fixture(scope="session")
