@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from agents import json_text
 from asks import binding
 from asks.models import Ask, Gate, Option
 from asks.plain import moment
@@ -39,8 +40,8 @@ def document(ask: Ask, gate: Gate, option: Option) -> bytes:
 def claims(content: bytes) -> dict[str, Any]:
     """What a file says of itself, before anything is proved: {} when it is no decision file."""
     try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
+        said = json_text.read(content)
+    except ValueError:
         return {}
     if not isinstance(said, dict) or said.get("needs_you_verdict") != VERSION:
         return {}

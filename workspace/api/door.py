@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from pydantic import BaseModel, ValidationError
 
+from agents import json_text
 from workspace import keys
 from workspace.api import attempts
 from workspace.api.problems import ApiProblem, of_key, of_shape
@@ -190,18 +191,6 @@ def _check_media_type(request: HttpRequest) -> None:
 def _parsed(raw: bytes) -> object:
     """The JSON of a body. A name twice in one object is refused: which one counts is a guess."""
     try:
-        return json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ApiProblem(400, "malformed", f"The body is not JSON: {why[:200]}.") from error
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name appears twice in one object")
-    return found
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+        return json_text.read_strictly(raw)
+    except ValueError as error:
+        raise ApiProblem(400, "malformed", f"The body is not JSON: {str(error)[:200]}.") from error

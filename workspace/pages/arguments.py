@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.json_text import is_json
+
 MOST_ROWS = 150
 """Beyond these, only the values at the top have rows; what is inside of them is read as JSON."""
 _GONE = object()
@@ -47,17 +49,9 @@ def words_of(value: object) -> str:
     """A value as it is read: text bare; all else, and text that looks like it, as JSON."""
     if isinstance(value, _Words):
         return str(value)
-    if isinstance(value, str) and value.strip() == value and value and not _is_json(value):
+    if isinstance(value, str) and value.strip() == value and value and not is_json(value):
         return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _named(params: object) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from agents import json_text
 from asks import editing
 from asks.models import Gate
 from asks.params_schema import Flaw, inside
@@ -143,8 +144,8 @@ def _value(leaf: _Leaf, text: str) -> Json:
     if isinstance(leaf.value, str) and not _choices(leaf):
         return text
     try:
-        read = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        read = json_text.read(text, parse_constant=_no_number)
+    except ValueError:
         return text
     return read if type_of(read) in allowed else text
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
+from agents import json_text
 from asks import access, binding, editing, terms
 from asks.lifecycle import Meaning
 from asks.models import Ask, Gate, Option
@@ -98,6 +99,6 @@ def _approves(ask_id: int, key: str) -> bool:
 def _parsed(whole: str) -> Json:
     """What is no JSON is the text that it is, and does not fit."""
     try:
-        return json.loads(whole)
-    except (ValueError, RecursionError):
+        return json_text.read(whole)
+    except ValueError:
         return whole

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -8,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import runtime
+from agents import json_text, runtime
 from agents.lifecycle import AgentState
 from agents.registering import register_agent
 
@@ -83,7 +82,7 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
         env = dict(_pair(entry) for entry in options["env"])
         return {name: options[name] for name in ("command", "cwd", "format")} | {"env": env}
     try:
-        found = json.loads(options["settings"])
+        found = json_text.read(options["settings"])
     except ValueError as error:
         raise CommandError(f"--settings is not JSON: {error}.") from error
     if not isinstance(found, dict):

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agents import json_text
 from agents.models import Agent
 from asks import policies
 from asks.dry_run import dry_run
@@ -66,7 +67,7 @@ class Command(BaseCommand):
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_text())
+        return json_text.read(file.read_text())
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
 
+from agents import json_text
 from agents.messaging import MESSAGE_LIMIT
 from agents.words import is_blank, is_storable
 from workspace.protocols.eve.problems import Problem, invalid
@@ -133,24 +134,12 @@ def parsed(raw: bytes) -> Json:
     if not raw:
         return {}
     try:
-        found = json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        found = json_text.read_strictly(raw)
+    except ValueError as error:
         raise invalid(NOT_JSON) from error
     if not isinstance(found, dict):
         raise invalid(NOT_AN_OBJECT)
     return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> Json:
-    """A name twice in one object is refused: which one counts is a guess."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name appears twice in one object")
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _message(body: Json) -> str:

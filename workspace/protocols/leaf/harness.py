@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from agents import json_text
 from workspace.protocols.leaf.facts import LeafFacts
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.volume import Outside, Unreadable, Volume
@@ -227,7 +228,7 @@ def _text(value: object) -> str:
 
 def _read(reply: httpx.Response) -> dict[str, Any]:
     try:
-        said = reply.json() if len(reply.content) <= MAX_REPLY else None
+        said = json_text.read(reply.content) if len(reply.content) <= MAX_REPLY else None
     except ValueError:
         said = None
     if reply.status_code in {429, 503}:

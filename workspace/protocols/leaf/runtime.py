@@ -6,7 +6,6 @@ runs. A turn that breaks is tried again, and given up after a number of failures
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agents import json_text
 from agents.database import in_database
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Turn, TurnEvent
@@ -84,8 +84,8 @@ def known_of(session_id: int) -> Known:
 def item_of(messages: Sequence[str]) -> Item | None:
     """The item that a message holds as JSON, if one does."""
     for text in messages:
-        with suppress(ValueError, RecursionError):
-            return wire.validate_item(json.loads(text))
+        with suppress(ValueError):
+            return wire.validate_item(json_text.read(text))
     return None
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from agents import json_text
 from workspace.protocols.leaf.wire import compact
 
 MAX_BYTES = 256 * 1024
@@ -61,8 +62,8 @@ class Volume:
         """The JSON of a file. Raises Unreadable, and Outside for a path that leads out."""
         text = self.text(path)
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
+            return json_text.read(text)
+        except ValueError as error:
             raise Unreadable(f"{path}: {_why(error)}") from error
 
     def text(self, path: str) -> str:
@@ -150,8 +151,8 @@ def _without(value: Mapping[str, object], name: str) -> dict[str, object]:
 def _why(error: Exception) -> str:
     if isinstance(error, OSError):
         return (error.strerror or type(error).__name__).lower()
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
+    if isinstance(error, json_text.TooDeep):
+        return f"it is {error}"
     return (
         "it is not JSON" if isinstance(error, json.JSONDecodeError | UnicodeError) else str(error)
     )

@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from agents import json_text
 from agents.words import is_blank, is_storable
 
 MAX_WORD = 500
@@ -144,8 +145,8 @@ class Envelope(BaseModel):
 def read_envelope(raw: bytes) -> Envelope:
     """The envelope of a request's body. Raises BadEnvelope."""
     try:
-        sent = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        sent = json_text.read(raw)
+    except ValueError as error:
         raise BadEnvelope("The body is not JSON.") from error
     if not isinstance(sent, dict):
         raise BadEnvelope("An envelope is an object.")

@@ -14,6 +14,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from agents import json_text
 from agents.runtime import Said, Step, Usage
 from workspace.protocols.markers.lines import LineFeed, storable
 
@@ -75,9 +76,9 @@ class Frames:
         if not line.strip():
             return []
         try:
-            frame = json.loads(line)
+            frame = json_text.read(line)
             return self._request(frame) if "method" in frame else self._response(frame)
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError):
             # A banner, a cut line, something nested beyond reason: acpx goes on, so do we.
             self.unreadable += 1
             return []

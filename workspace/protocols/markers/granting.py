@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from agents import json_text
 from agents.database import in_database
 from agents.runtime import Turn
 from asks import grants
@@ -93,12 +94,12 @@ async def socket_for(book: Book, folder: Path) -> AsyncIterator[str]:
 async def _answer(book: Book, line: bytes) -> object:
     """The number of what is taken, true for an end, null for what makes no sense."""
     try:
-        asked = json.loads(line)
+        asked = json_text.read(line)
         if isinstance(asked.get("take"), str):
             return await book.take(asked["take"], asked["params"])
         if type(asked["end"]) is int:
             await book.end(asked["end"], happened=asked["happened"] is True)
             return True
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         pass
     return None

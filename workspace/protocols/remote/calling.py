@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from datetime import UTC, datetime
@@ -10,6 +9,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
+
+from agents import json_text
 
 Json = dict[str, Any]
 
@@ -86,8 +87,8 @@ async def short(reply: httpx.Response) -> bytes:
 def as_object(raw: bytes) -> Json:
     """The JSON object in these bytes; empty for anything else."""
     try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
+        found = json_text.read(raw)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -13,10 +13,10 @@ messages hold words and tool uses, and its result line has the shape above.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agents import json_text
 from agents.runtime import Ignored, Said, Step
 from workspace.protocols.responses.shapes import Json, compact
 
@@ -142,8 +142,8 @@ def _object(line: str) -> Json | None:
     if not line.startswith("{"):
         return None
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = json_text.read(line)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

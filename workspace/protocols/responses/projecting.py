@@ -7,7 +7,6 @@ verdict makes the response that carries it, in the very transaction that records
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from agents.json_text import is_json
 from agents.lifecycle import Outcome, RunStatus
 from agents.models import Event, Session
 from asks.models import Ask
@@ -111,15 +111,7 @@ def _step(stream: Stream, session: Session, event: Event) -> None:
         stream.commentary(f"{event.text} {arguments}")
         return
     name = _UNNAMEABLE.sub("_", event.text)[:64] or "step"
-    stream.call(name, name, arguments if _is_json(arguments) else compact({"detail": arguments}))
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
+    stream.call(name, name, arguments if is_json(arguments) else compact({"detail": arguments}))
 
 
 def _usage(stream: Stream, session: Session, event: Event) -> None:

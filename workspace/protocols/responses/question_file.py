@@ -8,12 +8,11 @@ quote the file.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 from dataclasses import dataclass, field
-from typing import Any
 
+from agents import json_text
 from agents.words import is_blank, storable
 from workspace.protocols.responses.run_directory import DirectoryLost, Pinned
 from workspace.protocols.responses.shapes import Json, compact
@@ -86,20 +85,13 @@ def _whole(fd: int) -> bytes:
 
 def _parsed(raw: bytes) -> Json:
     try:
-        found = json.loads(raw.decode("utf-8"), object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
+        found = json_text.read_strictly(raw)
+    except ValueError as error:
         raise BadQuestion("is not JSON in UTF-8.") from error
     if not isinstance(found, dict):
         raise BadQuestion("holds no JSON object.")
     if storable(found) != found:
         raise BadQuestion("holds a character or number that cannot be kept.")
-    return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name appears twice")
     return found
 
 

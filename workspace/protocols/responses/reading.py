@@ -6,10 +6,10 @@ Fields that this server does not know are accepted and ignored, as the protocol'
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents import json_text
 from agents.words import is_storable, storable
 from workspace.protocols.responses.ids import new_id
 from workspace.protocols.responses.problems import Problem, invalid
@@ -98,8 +98,8 @@ def _named(idempotency: str, raw: bytes) -> str:
 
 def _json_object(raw: bytes) -> Json:
     try:
-        body = json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        body = json_text.read_strictly(raw)
+    except ValueError as error:
         raise Problem(400, "The body is not JSON.", code="invalid_json") from error
     if not isinstance(body, dict):
         raise Problem(400, "The body is no JSON object.", code="invalid_json")
@@ -108,18 +108,6 @@ def _json_object(raw: bytes) -> Json:
             400, "The body holds what cannot be kept, such as a NUL.", code="invalid_value"
         )
     return body
-
-
-def _once(pairs: list[tuple[str, Any]]) -> Json:
-    """A name twice in one object is refused: which one counts is a guess."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name appears twice in one object")
-    return found
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _flag(body: Json, name: str, *, default: bool = False) -> bool:
@@ -233,8 +221,8 @@ def text_of(content: list[Json]) -> str:
 def request_of(text: str) -> Json:
     """What a run is asked to do: the JSON object that the text is, or the text itself as one."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = json_text.read(text)
+    except ValueError:
         found = None
     if isinstance(found, dict) and is_storable(text) and storable(found) == found:
         return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from agents import json_text
 
 #: Bytes of one line. No event that a person could look at is longer.
 LARGEST = 4 * 1024 * 1024
@@ -35,8 +36,8 @@ class LineReader:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        found = json_text.read(line)
+    except ValueError as error:
         raise BadLine("The stream holds a line that is no JSON.") from error
     if not isinstance(found, dict):
         raise BadLine("The stream holds a line that is no JSON object.")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from agents import json_text
 from agents.words import is_blank, is_storable, storable
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
@@ -222,8 +223,8 @@ def _value(arguments: object) -> Any:
     if not isinstance(arguments, str):
         return arguments
     try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
+        return json_text.read(arguments)
+    except ValueError:
         return None
 
 

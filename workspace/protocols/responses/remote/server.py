@@ -5,7 +5,6 @@ Whatever a server does comes out as one of the exceptions here, in words for the
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from agents import json_text
 from workspace.protocols.remote import calling
 from workspace.protocols.remote.calling import Away, Garbled, Json
 from workspace.protocols.responses.remote.settings import RemoteSettings
@@ -138,8 +138,8 @@ class Server:
             self._count(piece)
             raw += piece
         try:
-            found = json.loads(raw)
-        except (ValueError, RecursionError) as error:
+            found = json_text.read(raw)
+        except ValueError as error:
             raise Garbled("The server answered with what is no JSON.") from error
         if not isinstance(found, dict) or not isinstance(found.get("id"), str):
             raise Garbled("The server answered with what is no response.")
@@ -165,8 +165,8 @@ def _event(sent: Sent) -> Json | None:
     if sent.data.strip() == "[DONE]":
         return None
     try:
-        found = json.loads(sent.data)
-    except (ValueError, RecursionError) as error:
+        found = json_text.read(sent.data)
+    except ValueError as error:
         raise Garbled("The server's stream holds what is no JSON.") from error
     if not isinstance(found, dict):
         return None
