@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from django.contrib.admin import AdminSite
 from django.contrib.admin.apps import AdminConfig
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.template.response import SimpleTemplateResponse
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
+
+from workspace.visible import visible
+
+V = TypeVar("V", bound=Callable[..., Any])
 
 
 class AuditSite(AdminSite):
@@ -20,6 +27,19 @@ class AuditSite(AdminSite):
 
     site_header = site_title = "Needs You: audit"
     index_title = "What happened and who decided"
+
+    def admin_view(self, view: V, cacheable: bool = False) -> V:  # noqa: FBT001, FBT002
+        """Every page shows the characters that agents' words may hide, in all its columns."""
+        inner = super().admin_view(view, cacheable)
+
+        @wraps(inner)
+        def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+            response: HttpResponseBase = inner(request, *args, **kwargs)
+            if isinstance(response, SimpleTemplateResponse):
+                response.add_post_render_callback(_with_hidden_shown)
+            return response
+
+        return cast("V", shown)
 
     @method_decorator(never_cache)
     @method_decorator(login_not_required)
@@ -40,6 +60,10 @@ class AuditSite(AdminSite):
         if request.user.is_authenticated:
             raise PermissionDenied
         return redirect_to_login(wanted)
+
+
+def _with_hidden_shown(page: SimpleTemplateResponse) -> None:
+    page.content = visible(page.content.decode()).encode()
 
 
 class AuditConfig(AdminConfig):
