@@ -218,8 +218,9 @@ def test_a_newcomer_signs_in_by_the_link_once(first_up: Callable[..., Up]) -> No
     page = press_the_button(new_browser(), link)
     assert "csrfmiddlewaretoken" in page or "Needs" in page
 
-    with pytest.raises(urllib.error.HTTPError, match="410"):
+    with pytest.raises(urllib.error.HTTPError, match="410") as gone:
         open_page(new_browser(), link)
+    gone.value.close()
 
 
 def test_sigterm_stops_everything_and_the_next_finds_what_was_stored(
