@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 # The first Python that is new enough. A name may exist and not run (version managers), so each is tried.
-FIND_PYTHON = for python in "$$NEEDS_YOU_PYTHON" python3 python3.13 python3.12 python3.11 python; do \
+FIND_PYTHON = for python in "$$NEEDS_YOU_PYTHON" python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if [ -n "$$python" ] && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then break; fi; python=; done; \
 	if [ -z "$$python" ]; then echo "Needs You needs Python 3.11 or newer, and none was found." >&2; exit 1; fi
