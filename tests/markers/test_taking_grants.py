@@ -104,7 +104,8 @@ def test_a_plain_command_takes_what_is_approved_too(session: Session, owner: Use
     verdict_on(AskFactory(session=session, action=pay), owner)
     turn = claim(session.runs.latest("number"))
     again = json.dumps({"amount": 5.0, "to": "ACME"})
-    script = f"$0 $1 --once pay '{again}' -- echo paid; $0 $1 --once pay '{again}' -- echo twice"
+    once = f""""$0" "$1" --once pay '{again}' -- echo"""
+    script = f"{once} paid; {once} twice"
     command = ["sh", "-c", script, sys.executable, approved_tools.__file__]
     assert (
         _said(replace(turn, agent=replace(turn.agent, settings={"command": command}))) == "paid\n"

@@ -122,7 +122,7 @@ def serving(remote: Remote) -> Iterator[Remote]:
 
 
 def remote_agent(owner: User, url: str, slug: str = "driver", **settings: Any) -> Agent:
-    quick = {"poll_seconds": 0.02, "silence_seconds": 2, "patience_seconds": 0.3, "base_url": url}
+    quick = {"poll_seconds": 0.02, "silence_seconds": 2, "patience_seconds": 20, "base_url": url}
     return register_agent(
         slug=slug,
         owners=[owner],

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from agents import steering
 from agents.lifecycle import Outcome
-from agents.models import Run, Session
+from agents.models import Agent, Run, Session
 from agents.runtime import Ended
 from asks.models import Ask
 from tests.eve.remote.double import Double, Fault, Handler, once, serving
@@ -95,7 +95,7 @@ def test_a_line_without_end_is_not_kept(double: Double, owner: User) -> None:
         return True
 
     double.faults = [endless]
-    session = start(agent_at(double, owner, patience_seconds=30), owner)
+    session = start(agent_at(double, owner), owner)
     assert "longer than anything" in Run.objects.get(session=session).error
 
 
@@ -305,7 +305,9 @@ def test_an_answer_that_the_agent_does_not_take_is_asked_again_with_what_it_says
 def test_a_server_that_takes_an_answer_and_does_nothing_is_not_waited_for(
     double: Double, owner: User
 ) -> None:
-    session = say(agent_at(double, owner), owner, CALL)
+    agent = agent_at(double, owner)
+    session = say(agent, owner, CALL)
+    Agent.objects.update(settings={**agent.settings, "patience_seconds": 0.3})
 
     def swallow(handler: Handler) -> bool:
         handler.reply(202, {"ok": True, "sessionId": handler.double.session.name})

@@ -20,8 +20,8 @@ from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
 QUICK = {
     "silence_seconds": 1,
     "settle_seconds": 0.08,
-    "patience_seconds": 0.3,
-    "wall_clock_seconds": 20,
+    "patience_seconds": 20,
+    "wall_clock_seconds": 60,
 }
 CALL = 'call refund {"charge": "ch_1", "amount": 12.5}'
 PARAMS = {"charge": "ch_1", "amount": 12.5}
