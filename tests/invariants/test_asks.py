@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from django.db import connection
 
 from agents.models import Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from tests.factories import REFUND, AskFactory
 from tests.invariants.refusing import copy_row, refused, run_sql
+from tests.triggers import triggers_off
 
 pytestmark = pytest.mark.django_db
 
@@ -24,12 +24,10 @@ def ask(session: Session) -> Ask:
 
 def put_into(ask: Ask, status: AskStatus) -> None:
     """Set a status without asking the trigger that guards its moves."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute(
+    with triggers_off("asks_ask"):
+        run_sql(
             f"UPDATE asks_ask SET status = %s, {fitting(status)} WHERE id = %s", [status, ask.pk]
         )
-        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
 
 
 def fitting(status: AskStatus) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from django.db import connection
 
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, WAKING_CAUSES, Cause, RunStatus
 from agents.models import Agent, Run, Session
 from agents.registering import open_session
 from tests.factories import RunFactory
 from tests.invariants.refusing import copy_row, refused, run_sql
+from tests.triggers import triggers_off
 
 pytestmark = pytest.mark.django_db
 
@@ -26,12 +26,10 @@ FITTING = {
 
 def put_into(run: Run, status: RunStatus) -> None:
     """Set a status without asking the trigger that guards its moves."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute(
+    with triggers_off("agents_run"):
+        run_sql(
             f"UPDATE agents_run SET status = %s, {FITTING[status]} WHERE id = %s", [status, run.pk]
         )
-        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
 
 
 @pytest.mark.case("aoa-3")

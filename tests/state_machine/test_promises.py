@@ -11,6 +11,7 @@ from agents.lifecycle import Outcome
 from agents.models import Session
 from tests.factories import REFUND, AskFactory, begin, claim, finish, verdict_on
 from tests.state_machine.promises import PROMISES, check_all
+from tests.triggers import triggers_off
 
 pytestmark = pytest.mark.django_db
 
@@ -73,11 +74,8 @@ def test_a_sound_world_breaks_none() -> None:
 @pytest.mark.parametrize(("promise", "harm"), [(p, harm) for p in BREAK for harm in BREAK[p]])
 @pytest.mark.usefixtures("world")
 def test_a_broken_promise_is_seen(promise: str, harm: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("SET LOCAL session_replication_role = replica")
+    with triggers_off(), connection.cursor() as cursor:
         cursor.execute(harm)
-        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
     with pytest.raises(AssertionError) as seen:
         check_all()
     assert promise in str(seen.value)
