@@ -6,8 +6,9 @@ While the breaker is open its deliveries wait and spend no attempts; then one of
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from agents import clock
 from workspace.models import Delivery, DeliveryState, WebhookEndpoint
@@ -21,19 +22,37 @@ LONGEST_PAUSE = timedelta(hours=1)
 PROBE = timedelta(seconds=30)
 
 
+def hold(endpoint_id: int) -> None:
+    """Lock an endpoint, before any of its deliveries: whoever changes both takes them in this order."""
+    list(_locked(WebhookEndpoint.objects.filter(pk=endpoint_id)))
+
+
+def _locked(endpoints: QuerySet[WebhookEndpoint], *, waits: bool = True) -> QuerySet[Any, int]:
+    locked = endpoints.select_for_update(no_key=True, skip_locked=not waits)
+    return locked.values_list("pk", flat=True)
+
+
 def probing_once(rows: list[Delivery]) -> list[Delivery]:
-    """Of deliveries to a failing endpoint only the first, which also keeps other couriers back."""
-    probed: set[int] = set()
+    """Of locked deliveries to a failing endpoint only the first, which also keeps other couriers back.
+
+    None of an endpoint that another has locked: who holds deliveries never waits for an endpoint.
+    """
+    failing = [pk for row in rows if (pk := _failing_endpoint(row)) is not None]
+    to_probe = set(_locked(WebhookEndpoint.objects.filter(pk__in=failing), waits=False))
+    WebhookEndpoint.objects.filter(pk__in=to_probe).update(paused_until=clock.now() + PROBE)
     chosen = []
     for row in rows:
-        endpoint = row.endpoint
-        if endpoint is None or endpoint.failures < OPENS_AFTER:
+        pk = _failing_endpoint(row)
+        if pk is None:
             chosen.append(row)
-        elif endpoint.pk not in probed:
-            probed.add(endpoint.pk)
+        elif pk in to_probe:
+            to_probe.remove(pk)
             chosen.append(row)
-    WebhookEndpoint.objects.filter(pk__in=probed).update(paused_until=clock.now() + PROBE)
     return chosen
+
+
+def _failing_endpoint(row: Delivery) -> int | None:
+    return row.endpoint.pk if row.endpoint and row.endpoint.failures >= OPENS_AFTER else None
 
 
 def works(endpoint_id: int) -> None:
@@ -44,7 +63,7 @@ def works(endpoint_id: int) -> None:
 
 
 def fails(endpoint_id: int, error: str) -> None:
-    """An attempt failed. Inside a transaction."""
+    """An attempt failed. Inside a transaction that holds the endpoint."""
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(
         failures=F("failures") + 1, last_error=error
     )
@@ -63,7 +82,7 @@ def pause_after(failures: int) -> timedelta:
 
 
 def switch_off(endpoint_id: int, why: str) -> None:
-    """Stop telling an endpoint anything; what still waited for it is given up."""
+    """Stop telling a held endpoint anything; what still waited for it is given up."""
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(
         active=False, paused_until=None, last_error=why[:500]
     )

@@ -155,6 +155,7 @@ def still_wanted(parcel: Parcel) -> bool:
 @transaction.atomic
 def delivered(parcel: Parcel) -> None:
     """The sink took it. Said again or too late, it changes nothing."""
+    _hold_endpoint(parcel)
     held = _held(parcel).update(state=DeliveryState.DELIVERED, delivered_at=Now(), last_error="")
     if held and parcel.endpoint_id is not None:
         breaker.works(parcel.endpoint_id)
@@ -164,6 +165,7 @@ def delivered(parcel: Parcel) -> None:
 def failed(parcel: Parcel, error: Undelivered) -> None:
     """The sink did not take it: it is tried again after a while, or given up."""
     why = str(error).replace("\x00", "\ufffd")[:MAX_ERROR]
+    _hold_endpoint(parcel)
     if error.for_good or parcel.attempt >= MAX_ATTEMPTS:
         held = _held(parcel).update(state=DeliveryState.GIVEN_UP, last_error=why)
     else:
@@ -174,6 +176,11 @@ def failed(parcel: Parcel, error: Undelivered) -> None:
             breaker.switch_off(parcel.endpoint_id, why)
         elif not error.for_good:
             breaker.fails(parcel.endpoint_id, why)
+
+
+def _hold_endpoint(parcel: Parcel) -> None:
+    if parcel.endpoint_id is not None:
+        breaker.hold(parcel.endpoint_id)
 
 
 def unclaim(parcel: Parcel) -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from workspace.models import OutboxKind, WebhookEndpoint
 from workspace.models.outbox import new_uid
-from workspace.notify import webhook
+from workspace.notify import breaker, webhook
 from workspace.notify.addresses import check_url
 from workspace.notify.outbox import Parcel
 from workspace.notify.undelivered import Undelivered
@@ -92,7 +92,9 @@ class Command(BaseCommand):
 
     def remove(self, endpoint: WebhookEndpoint) -> None:
         self.stdout.write(f"Removed webhook {endpoint.pk}.")
-        endpoint.delete()
+        with transaction.atomic():
+            breaker.hold(endpoint.pk)
+            endpoint.delete()
 
     def resume(self, endpoint: WebhookEndpoint) -> None:
         endpoint.active, endpoint.failures, endpoint.paused_until = True, 0, None

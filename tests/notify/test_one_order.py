@@ -1,0 +1,63 @@
+"""Couriers that end their attempts at one endpoint at once: they wait, and never for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+
+from tests.api import world
+from tests.api.world import Cast
+from tests.races.racing import Beside, pass_by
+from workspace.models import Delivery, DeliveryState, WebhookEndpoint
+from workspace.notify import breaker, outbox, webhook
+from workspace.notify.outbox import Parcel, Sink
+from workspace.notify.undelivered import Undelivered
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+End = Callable[[Parcel], object]
+ENDS: dict[str, End] = {
+    "taken": outbox.delivered,
+    "failed": lambda parcel: outbox.failed(parcel, Undelivered("500")),
+    "gone": lambda parcel: outbox.failed(parcel, Undelivered("410", gone=True)),
+    "removed": lambda parcel: call_command("webhook", "remove", str(parcel.endpoint_id)),
+}
+
+
+@pytest.fixture
+def parcels(cast: Cast) -> list[Parcel]:
+    """Two deliveries to one endpoint, both under way."""
+    WebhookEndpoint.objects.create(
+        url="https://example.com/", owner=cast.owner, secret=webhook.new_secret()
+    )
+    for _ in range(2):
+        world.asked(cast.agent)
+    outbox.spread()
+    claimed = outbox.claim(Sink.WEBHOOK, 2)
+    assert len(claimed) == 2
+    return claimed
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_who_waits_for_the_endpoint_holds_no_delivery(parcels: list[Parcel], end: End) -> None:
+    with transaction.atomic():
+        list(WebhookEndpoint.objects.select_for_update())
+        beside = Beside(partial(end, parcels[0]))
+        beside.wait_until_blocked()
+        assert len(Delivery.objects.select_for_update(nowait=True)) == 2
+    beside.result()
+
+
+def test_a_claim_waits_for_no_endpoint(parcels: list[Parcel]) -> None:
+    WebhookEndpoint.objects.update(failures=breaker.OPENS_AFTER)
+    for parcel in parcels:
+        outbox.unclaim(parcel)
+    claim = partial(outbox.claim, Sink.WEBHOOK, 2)
+    raced = pass_by(lambda: list(WebhookEndpoint.objects.select_for_update()), claim)
+    assert raced.second == []
+    assert len(claim()) == 1, "one goes ahead"
+    assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.QUEUED}
