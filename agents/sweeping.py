@@ -27,9 +27,13 @@ WHERE job.status = 'doing'
 ORDER BY job.id LIMIT %s
 FOR UPDATE OF job SKIP LOCKED
 """
-_DEAD_WORKERS = (
-    "DELETE FROM procrastinate_workers WHERE last_heartbeat < now() - make_interval(secs => %s)"
-)
+#: Each worker that starts removes the dead ones too, in an order of its own: we wait for none of it.
+_DEAD_WORKERS = """
+DELETE FROM procrastinate_workers WHERE id IN (
+    SELECT id FROM procrastinate_workers
+    WHERE last_heartbeat < now() - make_interval(secs => %s)
+    FOR UPDATE SKIP LOCKED)
+"""
 _FINISHED_LONG_AGO = """
 DELETE FROM procrastinate_jobs WHERE id IN (
     SELECT job.id FROM procrastinate_jobs job

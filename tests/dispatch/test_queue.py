@@ -147,6 +147,16 @@ def test_one_sweeps_at_a_time(database: None) -> None:
         assert elsewhere.submit(in_a_thread(sweeping.sweep)).result(timeout=60) == 0
 
 
+def test_a_dead_worker_that_another_removes_is_not_waited_for(database: None) -> None:
+    """A worker that starts removes the dead in any order: two that wait would wait for each other."""
+    one, _ = silent_worker(60), silent_worker(60)
+    with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
+        execute("DELETE FROM procrastinate_workers WHERE id = %s", one)
+        assert elsewhere.submit(in_a_thread(sweeping.sweep)).result(timeout=60) == 0
+        assert list(ProcrastinateWorker.objects.all()) == []
+    assert not ProcrastinateWorker.objects.exists()
+
+
 def in_a_thread(work: Callable[[], int]) -> Callable[[], int]:
     """The work, with its thread's connection given back afterwards."""
 
