@@ -29,13 +29,13 @@ class AuditSite(AdminSite):
     index_title = "What happened and who decided"
 
     def admin_view(self, view: V, cacheable: bool = False) -> V:  # noqa: FBT001, FBT002
-        """Every page shows the characters that agents' words may hide, in all its columns."""
+        """A page that shows what agents said shows the characters that it hides, in all its columns."""
         inner = super().admin_view(view, cacheable)
 
         @wraps(inner)
         def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             response: HttpResponseBase = inner(request, *args, **kwargs)
-            if isinstance(response, SimpleTemplateResponse):
+            if isinstance(response, SimpleTemplateResponse) and not _is_of_accounts(response):
                 response.add_post_render_callback(_with_hidden_shown)
             return response
 
@@ -60,6 +60,12 @@ class AuditSite(AdminSite):
         if request.user.is_authenticated:
             raise PermissionDenied
         return redirect_to_login(wanted)
+
+
+def _is_of_accounts(page: SimpleTemplateResponse) -> bool:
+    """People are edited there, by people: a form must send back what it was given."""
+    about = (page.context_data or {}).get("opts")
+    return about is not None and about.app_label == "auth"
 
 
 def _with_hidden_shown(page: SimpleTemplateResponse) -> None:

@@ -154,3 +154,11 @@ def test_what_agents_say_is_shown_and_not_obeyed(as_root: Client) -> None:
         assert "&lt;script&gt;alert(1)" in content
         assert "<script>alert(1)" not in content
         assert "<img src=x" not in content
+
+
+def test_a_form_for_an_account_sends_back_what_it_was_given(as_root: Client) -> None:
+    """Where something is saved, what is hidden is not replaced by its name."""
+    person = world.person("hidden")
+    User.objects.filter(pk=person.pk).update(first_name="Ze\u200bno")
+    page = as_root.get(f"/admin/auth/user/{person.pk}/change/").content.decode()
+    assert 'value="Ze\u200bno"' in page

@@ -14,7 +14,7 @@ from agents.json_text import DEEPEST, TooDeep, is_json, read, read_strictly
 from workspace.state import PROJECT
 
 NESTS = [("[", "]"), ('{"a":', "}"), ('[0,{"a":[', "]},0]")]
-#: They read what we wrote ourselves, and the last two run with the standard library alone.
+#: They read what we wrote ourselves; the last three are started with the standard library alone.
 READ_THEIR_OWN = {
     "agents/json_text.py",
     "asks/anchoring.py",
