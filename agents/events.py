@@ -8,7 +8,8 @@ state of the session itself. noted is what only a protocol's own door tells: {ki
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,14 +21,13 @@ from agents.words import storable
 PROSE = frozenset({"report", "notice", "message", "mail", "asked", "summary"})
 PAGE = 200
 _TEXTS = ("kind", "actor", "text", "html", "once_key")
-#: The most frequent write there is: the rows, and in the session the number of the last of them.
+#: The most frequent write there is, behind the statement that counts them in their session.
 _INSERT = """
-WITH counted AS (
-    UPDATE agents_session SET last_seq = %s WHERE id = %s AND NOT %s
-), told AS (
-    INSERT INTO agents_event (session_id, run_id, seq, data, kind, actor, text, html, once_key)
-    SELECT %s::bigint, %s::bigint, new.*
-    FROM unnest(%s::bigint[], %s::jsonb[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[]) AS new
+, told AS (
+    INSERT INTO agents_event (session_id, seq, run_id, data, kind, actor, text, html, once_key)
+    SELECT %s::bigint, new.*
+    FROM unnest(%s::bigint[], %s::bigint[], %s::jsonb[],
+                %s::text[], %s::text[], %s::text[], %s::text[], %s::text[]) AS new
     RETURNING id, created_at, seq
 ) SELECT id, created_at FROM told ORDER BY seq
 """
@@ -73,19 +73,48 @@ def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) ->
         for seq, event in enumerate(fresh, start=session.last_seq + 1)
     ]
     session.last_seq += len(rows)
-    _insert(session, run, rows)
+    if session.unwritten is None:
+        _write(session, rows, ["last_seq"])
+    else:
+        session.unwritten += rows
     hints.session_moved(session.pk, session.last_seq)
     announcing.announce(session, rows)
     return rows
 
 
-def _insert(session: Session, run: Run | None, rows: Sequence[Event]) -> None:
-    counted_later = session.is_restated_at_the_end
-    numbers, data = [row.seq for row in rows], [json.dumps(row.data) for row in rows]
-    texts = [[getattr(row, name) for row in rows] for name in _TEXTS]
-    session_id, run_id = session.pk, run.pk if run else None
-    counting = (session.last_seq, session_id, counted_later)
-    told = prepared.rows_of(_INSERT, *counting, session_id, run_id, numbers, data, *texts)
+@contextmanager
+def written_together(session: Session) -> Iterator[None]:
+    """Have what is recorded of a locked session meanwhile written in one statement.
+
+    It is written along with the session's own fields, by ``store_with``, or at the end.
+    """
+    session.unwritten = []
+    yield
+    rows, session.unwritten = session.unwritten, None
+    if rows:
+        _write(session, rows, ["last_seq"])
+
+
+def store_with(session: Session, names: Sequence[str]) -> None:
+    """Write these fields of a locked session, ``last_seq`` among them, and its unwritten events."""
+    if not session.unwritten:
+        prepared.store(session, names)
+        return
+    rows, session.unwritten = session.unwritten, []
+    _write(session, rows, names)
+
+
+def _write(session: Session, rows: Sequence[Event], names: Sequence[str]) -> None:
+    stored, values = prepared.update_of(session, names)
+    told = prepared.rows_of(
+        f"WITH stored AS ({stored}) {_INSERT}",
+        *values,
+        session.pk,
+        [row.seq for row in rows],
+        [row.run_id for row in rows],
+        [json.dumps(row.data) for row in rows],
+        *[[getattr(row, name) for row in rows] for name in _TEXTS],
+    )
     for row, (pk, at) in zip(rows, told, strict=True):
         row.pk, row.created_at = pk, at
 
@@ -115,8 +144,10 @@ def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> l
     keys = {event.once_key for event in new if event.once_key}
     if not keys:
         return list(new)
-    before = prepared.rows_of(_LANDED, session.pk, run.pk if run else None, sorted(keys))
+    run_id = run.pk if run else None
+    before = prepared.rows_of(_LANDED, session.pk, run_id, sorted(keys))
     landed = {key for (key,) in before}
+    landed |= {row.once_key for row in session.unwritten or () if row.run_id == run_id}
     fresh = []
     for event in new:
         if event.once_key and event.once_key in landed:

@@ -26,7 +26,9 @@ WHERE session_id = %(session)s
 RETURNING *
 """
 _ACK = """
-UPDATE agents_inboxitem SET state = 'acked' WHERE leased_by_id = %s AND state = 'leased' RETURNING id
+WITH acked AS (
+    UPDATE agents_inboxitem SET state = 'acked' WHERE leased_by_id = %s AND state = 'leased'
+) SELECT EXISTS (SELECT FROM agents_inboxitem WHERE session_id = %s AND state = 'queued')
 """
 
 
@@ -69,9 +71,10 @@ def lease_to(run: Run) -> list[Owed]:
     ]
 
 
-def carried(run: Run) -> None:
-    """The run completed: what it was given is done with."""
-    prepared.rows_of(_ACK, run.pk)
+def carried(run: Run) -> bool:
+    """The run completed: what it was given is done with. Whether its session is owed more."""
+    ((more,),) = prepared.rows_of(_ACK, run.pk, run.session_id)
+    return bool(more)
 
 
 def release(run: Run) -> None:

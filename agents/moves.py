@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents import announcing, hints, prepared
+from agents import announcing, events, hints, prepared
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus, Status
 from agents.models import Event, Run, Session
 from agents.prepared import Prepared
@@ -53,8 +53,7 @@ def restate(session: Session, live: Run | None) -> None:
     session.moved_at = session.locked_at
     found, before = standing(facts_of(session, live)), session.status
     session.status, session.status_reason = found.status, found.reason
-    prepared.store(session, _FACTS)
-    session.is_restated_at_the_end = False
+    events.store_with(session, _FACTS)
     if Status.BLOCKED in (found.status, before) and found.status != before:
         hints.owners_moved(session.agent_id)
     if found.status == Status.BLOCKED != before:

@@ -152,34 +152,48 @@ class _Objects:
 
 def add(row: M) -> M:
     """Insert a new row, as ``row.save(force_insert=True)`` does."""
-    given, left_out = [], []
-    for field in row._meta.concrete_fields:
-        value = field.pre_save(row, add=True)
-        if isinstance(value, DatabaseDefault) or (field.primary_key and value is None):
-            left_out.append(field.name)
-        else:
-            given.append(field.get_db_prep_save(value, connection))
-    if any(hasattr(value, "as_sql") for value in given):
-        row.save(force_insert=True)  # JSON's null, say, is SQL and no value
-        return row
-    sql, told = _insert_of(type(row), tuple(left_out))
-    ((*found,),) = rows_of(sql, *map(_as_sent, given))
-    for field, value in zip(told, found, strict=True):
-        setattr(row, field.attname, value)
-    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001 -- as Django does
+    add_all([row])
     return row
 
 
+def add_all(rows: Sequence[Model]) -> None:
+    """Insert new rows of one model, as ``add`` does each of them, in one statement."""
+    given = [_given(row) for row in rows]
+    values = [value for one in given for value in one.values()]
+    if len({(type(row), *one) for row, one in zip(rows, given, strict=True)}) != 1 or any(
+        hasattr(value, "as_sql") for value in values
+    ):
+        for row in rows:  # JSON's null, say, is SQL and no value
+            row.save(force_insert=True)
+        return
+    sql, told = _insert_of(type(rows[0]), tuple(given[0]), len(rows))
+    for row, found in zip(rows, rows_of(sql, *map(_as_sent, values)), strict=True):
+        for field, value in zip(told, found, strict=True):
+            setattr(row, field.attname, value)
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001 -- as Django does
+
+
+def _given(row: Model) -> dict[str, object]:
+    """The row's values by column, without those that the database fills."""
+    given = {}
+    for field in row._meta.concrete_fields:
+        value = field.pre_save(row, add=True)
+        if not isinstance(value, DatabaseDefault) and not (field.primary_key and value is None):
+            given[str(field.column)] = field.get_db_prep_save(value, connection)
+    return given
+
+
 @cache
-def _insert_of(model: type[Model], left_out: tuple[str, ...]) -> tuple[str, list[Field[Any, Any]]]:
+def _insert_of(
+    model: type[Model], columns: tuple[str, ...], count: int
+) -> tuple[str, list[Field[Any, Any]]]:
     """The statement, and what it gives back: the key, and columns that the database fills."""
     quoted, fields = connection.ops.quote_name, model._meta.concrete_fields
-    told = [field for field in fields if field.primary_key or field.name in left_out]
-    names = [quoted(str(field.column)) for field in fields if field.name not in left_out]
+    told = [field for field in fields if field.primary_key or field.column not in columns]
     back = ", ".join(quoted(str(field.column)) for field in told)
-    columns, places = ", ".join(names), ", ".join(["%s"] * len(names))
-    into = f"INSERT INTO {quoted(model._meta.db_table)} ({columns})"
-    return f"{into} VALUES ({places}) RETURNING {back}", told
+    into = f"INSERT INTO {quoted(model._meta.db_table)} ({', '.join(map(quoted, columns))})"
+    row = f"({', '.join(['%s'] * len(columns))})"
+    return f"{into} VALUES {', '.join([row] * count)} RETURNING {back}", told
 
 
 def _as_sent(value: object) -> object:
@@ -191,10 +205,16 @@ def _as_sent(value: object) -> object:
 
 def store(row: Model, names: Sequence[str]) -> None:
     """Write these fields of a row that exists, as ``row.save(update_fields=names)`` does."""
+    sql, values = update_of(row, names)
+    if not rows_of(sql, *values):
+        raise DatabaseError(f"There is no {row._meta.label} {row.pk} to be written.")
+
+
+def update_of(row: Model, names: Sequence[str]) -> tuple[str, list[object]]:
+    """The statement that does so, which gives the row's key back, and its values."""
     fields = _fields(type(row), tuple(names))
     values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
-    if not rows_of(_update_of(type(row), tuple(names)), *map(_as_sent, values), row.pk):
-        raise DatabaseError(f"There is no {row._meta.label} {row.pk} to be written.")
+    return _update_of(type(row), tuple(names)), [_as_sent(one) for one in (*values, row.pk)]
 
 
 @cache

@@ -118,12 +118,12 @@ def open_session(
     ``begin`` may put more into the locked session, and wake it, before it starts.
     """
     session = _new_session(agent, title=title, is_home=is_home, external_id=external_id)
-    session.is_restated_at_the_end = True
-    waking.first(session)
-    events.record(session, "state", actor="system", text="The session was opened.")
-    if begin is not None:
-        begin(session)
-    queueing.proceed(session, idle=True)
+    with events.written_together(session):
+        waking.first(session)
+        events.record(session, "state", actor="system", text="The session was opened.")
+        if begin is not None:
+            begin(session)
+        queueing.proceed(session, idle=True)
     return session
 
 

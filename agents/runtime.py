@@ -47,7 +47,10 @@ class Given:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A claimed run: what to do, and the epoch that proves the claim."""
+    """A claimed run: what to do, and the epoch that proves the claim.
+
+    ``failures`` is how many turns of the session have failed, one after the other, up to now.
+    """
 
     run_id: int
     session_id: int
@@ -57,6 +60,7 @@ class Turn:
     agent: AgentFacts
     given: tuple[Given, ...] = ()
     last_outcome: str = ""
+    failures: int = 0
     history: tuple[str, ...] = ()
     external_id: str = ""
     session_data: dict[str, Any] = field(default_factory=dict)

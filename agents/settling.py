@@ -32,30 +32,37 @@ def settle(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
     run = starting.held_run(fence)
     if run is None:
         return False
-    session.is_restated_at_the_end = True
-    events.record_all(session, said, run=run)
-    _file_report(session, run, ended)
-    if ended.outcome in COMPLETED_OUTCOMES:
-        mail.send_all(session, run, ended.mails, locked)
-        runtime.raise_asks(session, run, ended.asks)
-        inbox.carried(run)
-    elif ended.outcome == Outcome.RATE_LIMITED:
-        inbox.release(run)
-    else:
-        inbox.failed(session, run)
-    _keep_protocol_facts(session, run, ended)
-    if ended.keep is not None:
-        ended.keep(session.pk, run.pk)
-    _decide_next_wake(session, ended)
-    _end(session, run, ended, said)
-    if ended.give_up and run.status == RunStatus.FAILED:
-        _give_up(session, run)
-    _go_on(session, run)
+    with events.written_together(session):
+        events.record_all(session, said, run=run)
+        _file_report(session, run, ended)
+        more_is_owed = _hand_over(session, run, ended, locked)
+        _keep_protocol_facts(session, run, ended)
+        _decide_next_wake(session, ended, more_is_owed=more_is_owed)
+        _end(session, run, ended, said)
+        _go_on(session, run, ended)
     return True
 
 
-def _go_on(session: Session, run: Run) -> None:
+def _hand_over(session: Session, run: Run, ended: Ended, locked: dict[int, Session]) -> bool:
+    """Send what the turn writes, raise what it asks, and settle what it was given.
+
+    Whether its session is owed more now, which no run holds.
+    """
+    if ended.outcome in COMPLETED_OUTCOMES:
+        mail.send_all(session, run, ended.mails, locked)
+        runtime.raise_asks(session, run, ended.asks)
+        return inbox.carried(run)
+    if ended.outcome == Outcome.RATE_LIMITED:
+        inbox.release(run)
+    else:
+        inbox.failed(session, run)
+    return False
+
+
+def _go_on(session: Session, run: Run, ended: Ended) -> None:
     """What the run's end leaves of the session. Nothing else of it is live, so none is looked for."""
+    if ended.give_up and run.status == RunStatus.FAILED:
+        _give_up(session, run)
     if run.status == RunStatus.WAITING_HUMAN:
         moves.restate(session, run)
     else:
@@ -81,6 +88,8 @@ def _file_report(session: Session, run: Run, ended: Ended) -> None:
 
 def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
     """What the protocol wants to find again. A name that another session has is not taken."""
+    if ended.keep is not None:
+        ended.keep(session.pk, run.pk)
     if ended.session_data is not None:
         session.data = storable(ended.session_data)
     name = storable(ended.external_id)[:EXTERNAL_ID_LIMIT]
@@ -93,12 +102,12 @@ def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
         session.external_id = name
 
 
-def _decide_next_wake(session: Session, ended: Ended) -> None:
+def _decide_next_wake(session: Session, ended: Ended, *, more_is_owed: bool) -> None:
     limit_passes_at = _limit_passes_at(session, ended.retry_at)
     if ended.outcome == Outcome.RATE_LIMITED:
         lanes.block(session, limit_passes_at, reason=ended.error)
     waking.after_turn(session, ended.outcome, limit_passes_at=limit_passes_at)
-    if ended.outcome in COMPLETED_OUTCOMES and inbox.waits(session):
+    if more_is_owed:
         waking.wake(session, Cause.MAIL)
 
 
@@ -118,6 +127,7 @@ def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> 
         "outcome": ended.outcome,
         "error": storable(ended.error[:ERROR_LIMIT]),
         "process": {},
+        "open_asks": run.open_asks,
     }
     if (used := starting.usage_in(said)) is not None:
         facts["usage"] = used

@@ -76,9 +76,9 @@ def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
     )
     given = inbox.lease_to(run)
     waking.satisfied(session)
-    session.is_restated_at_the_end = True
-    events.record(session, "started", actor="system", data=_start_of(run), run=run)
-    moves.restate(session, run)
+    with events.written_together(session):
+        events.record(session, "started", actor="system", data=_start_of(run), run=run)
+        moves.restate(session, run)
     return _turn(session, run, given)
 
 
@@ -112,6 +112,7 @@ def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
         ),
         given=tuple(item.given for item in given),
         last_outcome=session.last_outcome,
+        failures=session.error_streak,
         history=_history(session, before_run=run),
         external_id=session.external_id,
         session_data=session.data,
@@ -122,15 +123,6 @@ def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
 def _history(session: Session, *, before_run: Run) -> tuple[str, ...]:
     recent = prepared.rows_of(_RECENTLY, session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY)
     return tuple(f"{actor} [{kind}]: {words}" for actor, kind, words in reversed(recent))
-
-
-def failures_in_a_row(session_id: int) -> int:
-    """How many turns of a session have failed, one after the other, up to now."""
-    ((failures,),) = _FAILURES.rows(session_id)
-    return int(failures)
-
-
-_FAILURES = Prepared(lambda pk: Session.objects.filter(pk=pk).values_list("error_streak"))
 
 
 def renew(fence: Fence, *, process: dict[str, object] | None = None) -> bool:

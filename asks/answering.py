@@ -109,9 +109,9 @@ def _decide(ask_id: object, answer: Answer) -> Result:
 
 def _conclude(case: Case) -> Answered:
     """The verdict of an answer that nothing speaks against, and what follows from it."""
-    case.session.is_restated_at_the_end = True
-    verdict = _record(case)
-    closing.go_on(case.session, case.ask)
+    with events.written_together(case.session):
+        verdict = _record(case)
+        closing.go_on(case.session, case.ask)
     return Answered(case.ask, verdict)
 
 

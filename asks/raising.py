@@ -29,7 +29,7 @@ from asks import (
 from asks.draft_check import BadDraft
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import AskStatus
-from asks.models import Ask, Gate, Nudge, Option
+from asks.models import Ask, Gate, Option
 from asks.policies import Ruling
 from asks.terms import Settled
 
@@ -65,7 +65,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     already, in the same words and for the same action, is not raised twice;
     if it says something else now, it is replaced. A question that was answered in the same words is
     told its answer again, unless this very run was given it: then, and for an action in any case, a
-    person is asked anew. The caller restates the session.
+    person is asked anew. The caller restates the session and stores how many asks of the run are open.
     """
     draft_check.check(draft)
     ruling = policies.ruling_for(session, draft)
@@ -74,7 +74,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     if not ruling.asks and not waits and allowing.allow(session, run, draft, ruling):
         return None
     if before is None:
-        return create(session, run, draft, ruling=ruling)
+        return _create(session, run, draft, ruling)
     same = _is_the_same(session, before, draft, ruling)
     if before.status == AskStatus.OPEN and same:
         return before
@@ -82,7 +82,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     if answered and not owing.was_given(run, before):
         _tell_again(session, run, before)
         return before
-    fresh = create(session, run, draft, repeats=before, ruling=ruling)
+    fresh = _create(session, run, draft, ruling, repeats=before)
     if before.status == AskStatus.OPEN:
         closing.replace(session, before, fresh, why="The agent asked it differently.")
     return fresh
@@ -97,13 +97,38 @@ def create(
     opened_at: datetime | None = None,
     expires_at: datetime | None = None,
     imported: bool = False,
-    ruling: Ruling | None = None,
 ) -> Ask:
     """The rows of one open ask of a locked session, counted and said in its thread.
 
     ``repeats`` is the ask that this one asks again. Raises BadDraft.
     """
-    ruling = ruling or policies.ruling_for(session, draft)
+    ruling = policies.ruling_for(session, draft)
+    ask = _create(
+        session,
+        run,
+        draft,
+        ruling,
+        repeats=repeats,
+        opened_at=opened_at,
+        expires_at=expires_at,
+        imported=imported,
+    )
+    prepared.store(run, ["open_asks"])
+    return ask
+
+
+def _create(
+    session: Session,
+    run: Run,
+    draft: AskDraft,
+    ruling: Ruling,
+    *,
+    repeats: Ask | None = None,
+    opened_at: datetime | None = None,
+    expires_at: datetime | None = None,
+    imported: bool = False,
+) -> Ask:
+    """The same, but for the run's count of asks, which the end of its turn stores with all else."""
     settled = terms.settle(session, run, draft, ruling, expires_at)
     prompt = storable(draft.prompt).strip()
     ask = prepared.add(
@@ -131,7 +156,6 @@ def create(
         _bind(session, run, ask, draft.action, ruling)
     session.open_asks += 1
     run.open_asks += 1
-    prepared.store(run, ["open_asks"])
     _say_asked(session, run, ask, draft)
     return ask
 
@@ -143,8 +167,7 @@ def _is_money_critical(draft: AskDraft, ruling: Ruling) -> bool:
 def _nudge_later(ask: Ask, settled: Settled) -> None:
     for nudge in settled.nudges:
         nudge.ask = ask
-    if settled.nudges:
-        Nudge.objects.bulk_create(settled.nudges)
+    prepared.add_all(settled.nudges)
 
 
 def _next_key(session: Session, request_key: str) -> str:
@@ -209,17 +232,19 @@ def _offered(ask: Ask) -> list[tuple[str, str]]:
 
 
 def _offer(ask: Ask, draft: AskDraft) -> None:
-    Option.objects.bulk_create(
-        Option(
-            ask=ask,
-            key=option.key,
-            label=option.label,
-            detail=storable(option.detail),
-            style=option.style,
-            meaning=option.meaning,
-            position=place,
-        )
-        for place, option in enumerate(draft.options)
+    prepared.add_all(
+        [
+            Option(
+                ask=ask,
+                key=option.key,
+                label=option.label,
+                detail=storable(option.detail),
+                style=option.style,
+                meaning=option.meaning,
+                position=place,
+            )
+            for place, option in enumerate(draft.options)
+        ]
     )
 
 

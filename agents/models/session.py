@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import User
 from django.db import models
@@ -9,6 +10,9 @@ from django.db.models.functions import Now
 
 from agents.lifecycle import WAKING_CAUSES, Cause, SessionState, Status
 from agents.models.agent import Agent
+
+if TYPE_CHECKING:
+    from agents.models.event import Event
 
 
 class Session(models.Model):
@@ -54,9 +58,8 @@ class Session(models.Model):
     #: When its lock was taken: the one moment of all that is done under it. Not stored, and missing
     #: from a session that is not locked. See ``agents.locking``.
     locked_at: datetime
-    #: The verb that holds the lock ends with ``moves.restate``, which then stores ``last_seq`` once.
-    #: Not stored.
-    is_restated_at_the_end: bool = False
+    #: Events that have a number and are written later. Not stored. See ``agents.events``.
+    unwritten: list[Event] | None = None
 
     class Meta:
         ordering = ("-created_at", "-id")

@@ -136,8 +136,9 @@ async def in_this_thread(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def runtime_of(key: str, **more: Any) -> Any:
-    made = {"leaf": LeafRuntime, "leaf-remote": RemoteLeafRuntime}[key]
-    return made(read=in_this_thread, **more)
+    if key == "leaf":
+        return LeafRuntime(read=in_this_thread)
+    return RemoteLeafRuntime(**more)
 
 
 def play(turn: Turn, taker: Any = None) -> list[TurnEvent]:

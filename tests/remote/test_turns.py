@@ -16,9 +16,7 @@ from tests.markers.turns import a_turn
 from workspace.protocols.eve.remote.known import Known as EveKnown
 from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
 from workspace.protocols.eve.runtime import EveRuntime
-from workspace.protocols.leaf.log import Log
 from workspace.protocols.leaf.remote import RemoteLeafRuntime
-from workspace.protocols.leaf.runtime import Known as LeafKnown
 from workspace.protocols.leaf.runtime import LeafRuntime
 from workspace.protocols.markers.runtime import MarkersRuntime
 from workspace.protocols.responses.remote.known import Known as ResponsesKnown
@@ -45,7 +43,7 @@ def _finds(known: object) -> Callable[..., Awaitable[Any]]:
 
 REMOTE = (
     RemoteEveRuntime(_finds(EveKnown())),
-    RemoteLeafRuntime(_finds(LeafKnown(Log(()), 0))),
+    RemoteLeafRuntime(),
     RemoteResponsesRuntime(_finds(ResponsesKnown())),
 )
 

@@ -38,6 +38,8 @@ def probing_once(rows: list[Delivery]) -> list[Delivery]:
     None of an endpoint that another has locked: who holds deliveries never waits for an endpoint.
     """
     failing = [pk for row in rows if (pk := _failing_endpoint(row)) is not None]
+    if not failing:
+        return rows
     to_probe = set(_locked(WebhookEndpoint.objects.filter(pk__in=failing), waits=False))
     WebhookEndpoint.objects.filter(pk__in=to_probe).update(paused_until=clock.now() + PROBE)
     chosen = []

@@ -57,9 +57,8 @@ class Courier:
 
     async def round(self) -> int:
         """Make out what is new and start what is due; how many attempts were started."""
-        if not await in_database(outbox.anything_to_do):
+        if not await in_database(outbox.anything_due):
             return 0
-        await in_database(outbox.spread)
         started = 0
         for sink, tasks in self._under_way.items():
             if free := AT_ONCE - len(tasks):

@@ -59,10 +59,14 @@ class Parcel:
     secrets: tuple[str, ...] = ()
 
 
-def anything_to_do() -> bool:
-    """Whether a courier has something to do. What every idle look costs: two short queries."""
-    queued = Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=ClockNow())
-    return OutboxItem.objects.filter(spread_at=None).exists() or queued.exists()
+def anything_due() -> bool:
+    """Make out what is new; whether a courier has something to do then.
+
+    An idle look costs two short queries.
+    """
+    if OutboxItem.objects.filter(spread_at=None).exists():
+        spread()
+    return Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=ClockNow()).exists()
 
 
 @transaction.atomic
@@ -109,8 +113,9 @@ def _sinks(item: OutboxItem, endpoints: list[WebhookEndpoint]) -> Iterable[Webho
 @transaction.atomic
 def claim(sink: Sink, limit: int) -> list[Parcel]:
     """Up to ``limit`` deliveries that are due, claimed for one attempt each."""
-    rows = list(_due(sink).order_by("next_try", "pk")[:limit])
-    rows = breaker.probing_once(rows)
+    rows = breaker.probing_once(list(_due(sink).order_by("next_try", "pk")[:limit]))
+    if not rows:
+        return []
     lapses = clock.now() + LEASE
     for row in rows:
         row.attempts, row.next_try = row.attempts + 1, lapses

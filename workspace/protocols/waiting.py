@@ -30,24 +30,31 @@ RETRY_EVERY = 1.0
 _DJANGOS_OWN = ("pool", "context", "cursor_factory", "prepare_threshold")
 
 
-def until(
-    session_id: int, look: Callable[[], T], *, settled: Callable[[T], bool], seconds: float
-) -> T:
-    """What ``look`` finds once that is settled, or what it finds after so many seconds.
+class Wait:
+    """Waits for one session. See ``on``."""
 
-    Nothing of the database is held while waiting.
-    """
-    deadline = time.monotonic() + seconds
-    with _ears.on(session_id) as bell:
-        while True:
-            found = look()
-            left = deadline - time.monotonic()
-            if settled(found) or left <= 0:
-                return found
+    def __init__(self, bell: threading.Event) -> None:
+        self._bell = bell
+
+    def until(self, found: T, look: Callable[[], T], patience: Callable[[T], float]) -> T:
+        """What ``look`` finds once there is no patience left for waiting on, in seconds.
+
+        ``found`` is what the caller has found itself. Nothing of the database is held meanwhile.
+        """
+        while (left := patience(found)) > 0:
             if not connection.in_atomic_block:
                 connection.close()
-            bell.wait(min(left, LOOK_EVERY))
-            bell.clear()
+            self._bell.wait(min(left, LOOK_EVERY))
+            self._bell.clear()
+            found = look()
+        return found
+
+
+@contextmanager
+def on(session_id: int) -> Iterator[Wait]:
+    """Hear of a session. Whoever looks at it after this and then waits misses nothing."""
+    with _ears.on(session_id) as bell:
+        yield Wait(bell)
 
 
 class _Ears:

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from agents.database import in_database, once_in_database
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Turn, TurnEvent, Usage
-from agents.starting import ClaimLost, failures_in_a_row
+from agents.starting import ClaimLost
 from workspace.protocols import models
 from workspace.protocols.eve import conversation, ignoring, prompts
 from workspace.protocols.eve.parking import Parked, draft_of, parked_in
@@ -119,7 +119,7 @@ class _Go:
                 thought = await self._think(telling, resolved, told)
         except Exception as error:  # noqa: BLE001 -- sorted into what trying again changes and what not
             telling.broke(type(error).__name__, str(error))
-            return await self._broke(error)
+            return self._broke(error)
         tell(Usage(dict(thought.usage)))
         keep = partial(conversation.keep, messages=thought.messages)
         return replace(self._ended(thought), keep=keep)
@@ -194,7 +194,7 @@ class _Go:
             session_data={**self._turn.session_data, "eve": own},
         )
 
-    async def _broke(self, error: Exception) -> Ended:
+    def _broke(self, error: Exception) -> Ended:
         """Whether trying again may help. What was approved and done is not done again."""
         if isinstance(error, ClaimLost):
             raise error
@@ -205,8 +205,7 @@ class _Go:
             wait = getattr(error, "retry_after", None) or LIMIT_PASSES.total_seconds()
             later = datetime.now(UTC) + timedelta(seconds=min(wait, LONGEST_WAIT.total_seconds()))
             return Ended(outcome=Outcome.RATE_LIMITED, error=words, retry_at=later)
-        failures = await self._read(failures_in_a_row, self._turn.session_id)
-        last = failures + 1 >= self._settings.max_attempts
+        last = self._turn.failures + 1 >= self._settings.max_attempts
         ended = Ended(outcome=Outcome.RETRYABLE_ERROR, error=words)
         return replace(ended, give_up=last or models.is_for_good(error))
 

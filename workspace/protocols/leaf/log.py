@@ -131,9 +131,26 @@ class Standing:
 
 def standing(session: Session) -> Standing:
     """How a session stands now: two queries. Gates come before verdicts, and an abort is for good."""
-    log = read(session.pk)
+    return _standing(session, _NEWEST.first(session.pk))
+
+
+def glance(session: Session) -> Standing:
+    """The same, of its row as it is now; by one query, and in a word, while a turn is under way."""
     run = _NEWEST.first(session.pk)
-    is_live = run is not None and run.status in (RunStatus.QUEUED, RunStatus.RUNNING)
+    if run is not None and run.status in _UNDER_WAY:
+        return Standing(word=_word_of_live(run, resumes=False))
+    return _standing(run.session if run else session, run)
+
+
+_UNDER_WAY = (RunStatus.QUEUED, RunStatus.RUNNING)
+_NEWEST = Prepared(
+    lambda pk: Run.objects.filter(session=pk).select_related("session").order_by("-number")[:1]
+)
+
+
+def _standing(session: Session, run: Run | None) -> Standing:
+    log = read(session.pk)
+    is_live = run is not None and run.status in _UNDER_WAY
     last = log.state.last_decision
     if log.pending is not None and not is_live:
         return Standing(word="paused", gate=log.pending)
@@ -144,20 +161,6 @@ def standing(session: Session) -> Standing:
     if is_live or run is None:
         return Standing(word=_word_of_live(run, resumes=last is not None))
     return _at_rest(session, run, log)
-
-
-def glance(session_id: int) -> Word | None:
-    """The word of a session with a turn under way, by one query; None when there is none."""
-    newest = [status for (status,) in _STATUS.rows(session_id)]
-    if newest == [RunStatus.QUEUED]:
-        return "queued"
-    return "running" if newest == [RunStatus.RUNNING] else None
-
-
-_NEWEST = Prepared(lambda pk: Run.objects.filter(session=pk).order_by("-number")[:1])
-_STATUS = Prepared(
-    lambda pk: Run.objects.filter(session=pk).order_by("-number").values_list("status")[:1]
-)
 
 
 def _word_of_live(run: Run | None, *, resumes: bool) -> Word:

@@ -17,13 +17,12 @@ from typing import Any
 import httpx
 from pydantic import BaseModel
 
-from agents.database import in_database
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Given, Ignored, Step, Turn, TurnEvent
 from workspace.protocols.leaf import remote_asks
 from workspace.protocols.leaf.facts import LeafFacts, facts_in, opened
 from workspace.protocols.leaf.harness import Harness, Told
-from workspace.protocols.leaf.runtime import WHAT_TO_REVIEW, Known, Reader, item_of, known_of
+from workspace.protocols.leaf.runtime import WHAT_TO_REVIEW, item_of
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT
 from workspace.protocols.remote.calling import Away, ForGood
@@ -32,15 +31,13 @@ from workspace.protocols.turns import Over, settings_of
 
 
 class RemoteLeafRuntime:
-    """Drives a remote harness. ``read`` does database work from the event loop."""
+    """Drives a remote harness."""
 
     key = "leaf-remote"
     settings_model: type[BaseModel] = RemoteLeafSettings
 
-    def __init__(
-        self, read: Reader = in_database, transport: httpx.AsyncBaseTransport | None = None
-    ) -> None:
-        self._read, self._transport = read, transport
+    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._transport = transport
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
@@ -57,9 +54,8 @@ class RemoteLeafRuntime:
         if facts is None:
             yield Ended(outcome=Outcome.BLOCKED, report=WHAT_TO_REVIEW)
             return
-        known: Known = await self._read(known_of, turn.session_id)
         async with httpx.AsyncClient(transport=self._transport, trust_env=False) as client:
-            talk = _Talk(turn, settings, facts, data, known)
+            talk = _Talk(turn, settings, facts, data)
             name = talk.memory.name or facts.session_id
             try:
                 async with asyncio.timeout(settings.wall_clock_seconds):
@@ -96,7 +92,6 @@ class _Talk:
     settings: RemoteLeafSettings
     facts: LeafFacts
     data: dict[str, Any]
-    known: Known
 
     def __post_init__(self) -> None:
         self.memory = Memory.model_validate(self.data.get("remote") or {})
@@ -240,7 +235,7 @@ class _Talk:
 
     def broke(self, words: str, *, for_good: bool = False) -> Ended:
         """A turn that is tried again with all it was given, until it has failed too often."""
-        last = self.known.failures + 1 >= self.settings.max_attempts
+        last = self.turn.failures + 1 >= self.settings.max_attempts
         return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=for_good or last)
 
     def _end(

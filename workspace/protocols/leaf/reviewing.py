@@ -150,6 +150,7 @@ def _agent(*, may_submit: bool, reads: bool) -> Agent[Review, Any]:
     for tool in (_submit_verdict, _read):
         tool.__annotations__["ctx"] = RunContext[Review]
     return Agent(
+        name="leaf",
         deps_type=Review,
         output_type=[*_ends(may_submit=may_submit), str],
         tools=[Tool(_read, name="read")] if reads else [],
@@ -159,17 +160,22 @@ def _agent(*, may_submit: bool, reads: bool) -> Agent[Review, Any]:
 
 
 def _ends(*, may_submit: bool) -> list[ToolOutput[Any]]:
-    """The tools that end a turn. ``submit_verdict`` is not even offered before its time."""
+    """The tools that end a turn. ``submit_verdict`` is not even offered before its time.
+
+    They are asynchronous, or the library would take each into a thread of its own.
+    """
     from pydantic_ai import ToolOutput
 
-    verdict = ToolOutput(_submit_verdict, name="submit_verdict", description=texts.SUBMIT_VERDICT)
-    request = ToolOutput(
+    verdict = ToolOutput[Submitted](
+        _submit_verdict, name="submit_verdict", description=texts.SUBMIT_VERDICT
+    )
+    request = ToolOutput[Asked](
         _request_approval, name="request_approval", description=texts.REQUEST_APPROVAL
     )
     return [verdict, request] if may_submit else [request]
 
 
-def _submit_verdict(
+async def _submit_verdict(
     ctx: RunContext[Review], item_id: str, verdict: Literal["FLAGGED", "CLEAR"], reason: str
 ) -> Submitted:
     from pydantic_ai import ModelRetry
@@ -181,7 +187,7 @@ def _submit_verdict(
     return Submitted({"item_id": item_id, "verdict": verdict, "reason": storable(reason)})
 
 
-def _request_approval(summary: str, proposed_action: str) -> Asked:
+async def _request_approval(summary: str, proposed_action: str) -> Asked:
     from pydantic_ai import ModelRetry
 
     if is_blank(summary) or is_blank(proposed_action):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +17,6 @@ from agents import json_text
 from agents.database import in_database
 from agents.lifecycle import Outcome
 from agents.runtime import Ended, Turn, TurnEvent
-from agents.starting import failures_in_a_row
 from asks.drafts import AskDraft
 from workspace.protocols.leaf import brains, log, texts, wire
 from workspace.protocols.leaf.facts import LeafFacts, facts_in, opened
@@ -47,14 +45,6 @@ WHAT_TO_REVIEW = (
 Reader = Callable[..., Awaitable[Any]]
 
 
-@dataclass(frozen=True)
-class Known:
-    """What the rows say at the beginning of a turn."""
-
-    log: Log
-    failures: int
-
-
 class LeafRuntime:
     """Runs our own agent. ``read`` does database work from the event loop."""
 
@@ -71,14 +61,12 @@ class LeafRuntime:
         except Over as over:
             yield over.ended
             return
-        known: Known = await self._read(known_of, turn.session_id)
-        async with aclosing(_Pass(turn, settings, known).events()) as events:
+        # A gate is raised as a turn ends, so there is none before the first has.
+        is_first = turn.number == 1
+        gates: Log = Log(()) if is_first else await self._read(log.read, turn.session_id)
+        async with aclosing(_Pass(turn, settings, gates).events()) as events:
             async for event in events:
                 yield event
-
-
-def known_of(session_id: int) -> Known:
-    return Known(log.read(session_id), failures_in_a_row(session_id))
 
 
 def item_of(messages: Sequence[str]) -> Item | None:
@@ -92,8 +80,8 @@ def item_of(messages: Sequence[str]) -> Item | None:
 class _Pass:
     """One pass of the state machine over one session."""
 
-    def __init__(self, turn: Turn, settings: LeafSettings, known: Known) -> None:
-        self._turn, self._settings, self._known = turn, settings, known
+    def __init__(self, turn: Turn, settings: LeafSettings, gates: Log) -> None:
+        self._turn, self._settings, self._log = turn, settings, gates
         self._data = dict(turn.session_data)
         self._told = [given.body for given in turn.given if given.kind != "verdict"]
 
@@ -133,10 +121,10 @@ class _Pass:
 
     def _step(self, facts: LeafFacts) -> Seed | Paused | Aborted:
         workspace = facts.workspace_ref or self._settings.workspace
-        return next_step(self._known.log.state, None, texts.fresh_prompt(facts.item, workspace))
+        return next_step(self._log.state, None, texts.fresh_prompt(facts.item, workspace))
 
     def _review(self, facts: LeafFacts) -> Review:
-        state, settings, turn = self._known.log.state, self._settings, self._turn
+        state, settings, turn = self._log.state, self._settings, self._turn
         return Review(
             item_id=facts.item.item_id,
             prompt=self._prompt(facts),
@@ -144,7 +132,7 @@ class _Pass:
             may_submit=may_submit(
                 state.last_decision,
                 require_approval=facts.item.require_approval,
-                withheld=state.pending is not None or self._known.log.is_withheld,
+                withheld=state.pending is not None or self._log.is_withheld,
             ),
             turns=min(wire.turns_allowed(facts.max_turns), settings.max_turns),
             seconds=settings.wall_clock_seconds,
@@ -156,7 +144,7 @@ class _Pass:
     def _prompt(self, facts: LeafFacts) -> str:
         step = self._step(facts)
         said = [texts.told_by_a_person(words) for words in self._told]
-        if self._known.log.is_withheld:
+        if self._log.is_withheld:
             said.insert(0, texts.WITHDRAWN)
         elif isinstance(step, Seed):
             said.insert(0, step.prompt)
@@ -179,7 +167,7 @@ class _Pass:
 
     def _failed(self, facts: LeafFacts, failed: Failed, messages: list[Any] | None) -> Ended:
         """The agent came to no end. A gate that waits goes on waiting: it is bound to this turn now."""
-        if (gate := self._known.log.state.pending) is not None:
+        if (gate := self._log.state.pending) is not None:
             draft = log.gate_draft(facts, gate.summary, gate.proposed_action)
             return self._end(Outcome.BLOCKED, asks=(draft,), messages=messages)
         told = {"reason": failed.reason, "message": failed.message}
@@ -192,7 +180,7 @@ class _Pass:
                 error=broke.message,
                 retry_at=datetime.now(UTC) + LIMIT_PASSES,
             )
-        last = self._known.failures + 1 >= self._settings.max_attempts
+        last = self._turn.failures + 1 >= self._settings.max_attempts
         return Ended(
             outcome=Outcome.RETRYABLE_ERROR,
             error=broke.message,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -20,7 +21,6 @@ from django.views.decorators.csrf import csrf_exempt
 
 from agents.database import LOST
 from agents.models import Agent, Session
-from agents.prepared import Prepared
 from workspace import keys
 from workspace.keys import KeyRefused
 from workspace.models import ApiKey
@@ -111,16 +111,14 @@ def _runs(request: HttpRequest) -> HttpResponse:
     session, turned = found, _decide(found, key, envelope, volume)
     if turned is not None and turned.http_status != 200:
         raise Refuse(turned.http_status, turned.reason, turned.detail)
-    standing = log.standing(session)
-    if standing.word in ("failed", "retrying"):
-        opening.go_on(session.pk, key)
+    with waiting.on(session.pk) as wait:
+        standing = _gone_on(session, key)
+        if not envelope.wants_async:
+            standing = wait.until(standing, lambda: log.glance(session), _Patience())
     if envelope.wants_async:
         _publish(session)
         return _json(replies.accepted(envelope, turned), status=202)
-    if _at_rest(standing) and standing.word not in ("failed", "retrying"):
-        _publish(session)
-        return _json(replies.posted(_facts(session), standing, turned))
-    return _waited_for(session, turned)
+    return _answer(session, standing, turned)
 
 
 def _body(request: HttpRequest) -> bytes:
@@ -210,31 +208,40 @@ def _decide(
     return None if sent is None else deciding.decide(session, sent, key)
 
 
-def _waited_for(session: Session, turned: Turned | None) -> HttpResponse:
-    """The answer once the session has come to rest, or that it has not."""
+def _gone_on(session: Session, key: ApiKey) -> Standing:
+    """How a session stands; one that came to no end tries again first."""
+    found = log.glance(session)
+    if found.word not in ("failed", "retrying"):
+        return found
+    opening.go_on(session.pk, key)
+    return log.glance(session)
 
-    def look() -> Standing:
-        if (word := log.glance(session.pk)) is not None:
-            return Standing(word=word)
-        return log.standing(_SESSION.all(session.pk)[0])
 
+def _answer(session: Session, found: Standing, turned: Turned | None) -> HttpResponse:
+    """What a synchronous call is told once the session has come to rest, or that it has not."""
     facts = _facts(session)
-    in_queue = seconds_of(os.environ.get("LEAF_SYNC_QUEUE_SECONDS"), 30)
-    found = waiting.until(
-        session.pk, look, settled=lambda now: now.word != "queued", seconds=in_queue
-    )
     if found.word == "queued":
         return _saturated({"status": "failed", "reason": "saturated"})
-    if not _at_rest(found):
-        longest = seconds_of(os.environ.get("LEAF_SYNC_SECONDS"), 600)
-        found = waiting.until(session.pk, look, settled=_at_rest, seconds=longest)
     if not _at_rest(found):
         return _saturated({"status": found.word, "sessionId": facts.session_id})
     _publish(session)
     return _json(replies.posted(facts, found, turned))
 
 
-_SESSION = Prepared(lambda pk: Session.objects.filter(pk=pk))
+class _Patience:
+    """How many seconds more a call waits: at first for a worker, then for the turn itself."""
+
+    def __init__(self) -> None:
+        self._waits_since: dict[str, float] = {}
+
+    def __call__(self, now: Standing) -> float:
+        if _at_rest(now):
+            return 0
+        name, default = "LEAF_SYNC_SECONDS", 600
+        if now.word == "queued":
+            name, default = "LEAF_SYNC_QUEUE_SECONDS", 30
+        began = self._waits_since.setdefault(name, time.monotonic())
+        return began + seconds_of(os.environ.get(name), default) - time.monotonic()
 
 
 def _at_rest(found: Standing) -> bool:

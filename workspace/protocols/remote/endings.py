@@ -26,18 +26,15 @@ FAILED = frozenset({Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED})
 class Endings(ABC):
     """What a turn has come to so far, and the ends it may have.
 
-    ``failures`` is how often in a row the session has failed before; ``reports`` are what the agent
-    said it did.
+    ``reports`` are what the agent said it did.
     """
 
     #: Where in its session's data the memory is kept.
     place: ClassVar[str]
 
-    def __init__(
-        self, turn: Turn, settings: ServerSettings, failures: int, memory: BaseModel
-    ) -> None:
+    def __init__(self, turn: Turn, settings: ServerSettings, memory: BaseModel) -> None:
         self.turn, self.reports = turn, list[str]()
-        self._settings, self._failures, self._memory = settings, failures, memory
+        self._settings, self._memory = settings, memory
 
     @property
     @abstractmethod
@@ -65,7 +62,7 @@ class Endings(ABC):
 
     def broke(self, words: str, *, for_good: bool = False) -> Ended:
         """A turn that is tried again with all it was given, until it has failed too often."""
-        last = self._failures + 1 >= self._settings.max_attempts
+        last = self.turn.failures + 1 >= self._settings.max_attempts
         return self.end(Outcome.RETRYABLE_ERROR, error=words, give_up=for_good or last)
 
     def took_too_long(self) -> Ended:

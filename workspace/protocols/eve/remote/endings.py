@@ -31,7 +31,7 @@ class Endings(endings.Endings):
     def __init__(
         self, turn: Turn, settings: EveRemoteSettings, known: Known, memory: Memory
     ) -> None:
-        super().__init__(turn, settings, known.failures, memory)
+        super().__init__(turn, settings, memory)
         self.settings, self.known, self.memory = settings, known, memory
         self.not_taken: dict[str, str] = {}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agents.models import Event
-from agents.starting import failures_in_a_row
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.eve.remote.hearing import Before
@@ -16,21 +15,19 @@ from workspace.protocols.eve.remote.requests import TIMES
 class Known:
     """``asked`` are the request keys of the session, ``withdrawn`` those that were last taken back."""
 
-    failures: int = 0
     asked: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
     before: Before = field(default_factory=Before)
 
 
 def known_of(session_id: int, run_id: int) -> Known:
-    """Three queries."""
+    """Two queries."""
     told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
     rows = list(told.values_list("kind", "text", "data"))
     asks = Ask.objects.filter(session=session_id).order_by("pk")
     last = {TIMES.sub("", key): end for key, end in asks.values_list("request_key", "status")}
     steps = [data for kind, _, data in rows if kind == "step"]
     return Known(
-        failures=failures_in_a_row(session_id),
         asked=frozenset(last),
         withdrawn=frozenset(key for key, end in last.items() if end == AskStatus.WITHDRAWN),
         before=Before(

@@ -25,7 +25,7 @@ class Endings(endings.Endings):
     place = PLACE
 
     def __init__(self, turn: Turn, settings: RemoteSettings, known: Known, memory: Memory) -> None:
-        super().__init__(turn, settings, known.failures, memory)
+        super().__init__(turn, settings, memory)
         self.settings, self.known, self.memory = settings, known, memory
 
     @property

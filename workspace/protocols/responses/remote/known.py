@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agents.models import Event
-from agents.starting import failures_in_a_row
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 
@@ -22,19 +21,17 @@ class Before:
 class Known:
     """``asked`` and ``waiting`` are request keys of the session: all, and those that are open."""
 
-    failures: int = 0
     asked: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
     before: Before = field(default_factory=Before)
 
 
 def known_of(session_id: int, run_id: int) -> Known:
-    """Three queries."""
+    """Two queries."""
     told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
     rows = list(told.values_list("text", "data"))
     asks = dict(Ask.objects.filter(session=session_id).values_list("request_key", "status"))
     return Known(
-        failures=failures_in_a_row(session_id),
         asked=frozenset(asks),
         waiting=frozenset(key for key, status in asks.items() if status == AskStatus.OPEN),
         before=Before(
