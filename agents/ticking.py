@@ -6,13 +6,15 @@ another worker holds is left to it.
 
 from __future__ import annotations
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
 
-from agents import clock, inbox, queueing, tasks, waking
+from agents import inbox, queueing, tasks, waking
 from agents.lifecycle import LIVE_RUNS, AgentState, Cause, InboxKind, InboxState, SessionState
 from agents.locking import lock_one
 from agents.models import InboxItem, Run, Session
+from agents.prepared import Prepared, rows_of
 
 BATCH = 100
 
@@ -43,14 +45,23 @@ def tick() -> int:
 
 
 def _due_sessions() -> list[int]:
-    live = Run.objects.filter(session=OuterRef("pk"), status__in=LIVE_RUNS)
-    due = Session.objects.filter(
-        ~Exists(live),
-        state=SessionState.ACTIVE,
-        agent__lifecycle=AgentState.ACTIVE,
-        wake_at__lte=clock.now(),
-    )
-    return list(due.order_by("wake_at", "pk").values_list("pk", flat=True)[:BATCH])
+    return [pk for (pk,) in _DUE.rows()]
+
+
+_LIVE = Run.objects.filter(session=OuterRef("pk"), status__in=LIVE_RUNS)
+_DUE = Prepared(
+    lambda: (
+        Session.objects.filter(
+            ~Exists(_LIVE),
+            state=SessionState.ACTIVE,
+            agent__lifecycle=AgentState.ACTIVE,
+            wake_at__lte=Now(),
+        )
+        .order_by("wake_at", "pk")
+        .values_list("pk")[:BATCH]
+    ),
+    of=(),
+)
 
 
 def _lock_if_free(session_id: int) -> Session | None:
@@ -67,12 +78,20 @@ def _start_if_due(session_id: int) -> bool:
 
 def _forgotten_sessions() -> list[int]:
     """Sessions asleep with something owed. There should be none; see ``_wake_forgotten``."""
-    live = Run.objects.filter(session=OuterRef("pk"), status__in=LIVE_RUNS)
-    owed = InboxItem.objects.filter(session=OuterRef("pk"), state=InboxState.QUEUED)
-    asleep = Session.objects.filter(
-        ~Exists(live), Exists(owed), state=SessionState.ACTIVE, wake_at__isnull=True
-    )
-    return list(asleep.order_by("pk").values_list("pk", flat=True)[:BATCH])
+    return [pk for (pk,) in _FORGOTTEN.rows()]
+
+
+_OWED = InboxItem.objects.filter(session=OuterRef("pk"), state=InboxState.QUEUED)
+_FORGOTTEN = Prepared(
+    lambda: (
+        Session.objects.filter(
+            ~Exists(_LIVE), Exists(_OWED), state=SessionState.ACTIVE, wake_at__isnull=True
+        )
+        .order_by("pk")
+        .values_list("pk")[:BATCH]
+    ),
+    of=(),
+)
 
 
 @transaction.atomic
@@ -87,14 +106,19 @@ def _wake_forgotten(session_id: int) -> bool:
     return True
 
 
-@transaction.atomic
 def _enqueue_dropped_runs() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('agents.ticking'))")
-        if not cursor.fetchone()[0]:
-            return 0
-        cursor.execute(_RUNS_WITHOUT_A_JOB, [tasks.DISPATCH, BATCH])
-        dropped = [row[0] for row in cursor.fetchall()]
+    return _enqueue() if _dropped_runs() else 0
+
+
+@transaction.atomic
+def _enqueue() -> int:
+    """One worker at a time, which looks again: two would make a job each."""
+    ((alone,),) = rows_of("SELECT pg_try_advisory_xact_lock(hashtext('agents.ticking'))")
+    dropped = _dropped_runs() if alone else []
     for run_id in dropped:
         tasks.enqueue(run_id)
     return len(dropped)
+
+
+def _dropped_runs() -> list[int]:
+    return [pk for (pk,) in rows_of(_RUNS_WITHOUT_A_JOB, tasks.DISPATCH, BATCH)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser, Group
 from django.db import transaction
+from django.db.models.functions import Now
 
-from agents import clock, events
+from agents import events
 from agents.locking import lock_one
 from agents.models import Session
+from agents.prepared import Prepared
 from asks import access, hinting, ledger, refusals, terms, working_hours
 from asks.lifecycle import AskStatus, Reason
 from asks.locking import lock_ask
@@ -24,9 +26,17 @@ WORDS: dict[str, str] = {
 
 def give_due() -> int:
     """Say everything whose time has come; how much was said. Safe to run anywhere, at once."""
-    due = Nudge.objects.filter(said_at=None, due_at__lte=clock.now()).order_by("due_at", "pk")
-    rows = due.values_list("ask__session_id", "pk")
-    return sum(_give(*row) for row in rows[:BATCH])
+    return sum(_give(*row) for row in _DUE.rows())
+
+
+_DUE = Prepared(
+    lambda: (
+        Nudge.objects.filter(said_at=None, due_at__lte=Now())
+        .order_by("due_at", "pk")
+        .values_list("ask__session_id", "pk")[:BATCH]
+    ),
+    of=(),
+)
 
 
 @transaction.atomic

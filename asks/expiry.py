@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models.functions import Now
 
-from agents import clock, events, steering
+from agents import events, steering
 from agents.locking import lock_one
 from agents.models import Session
+from agents.prepared import Prepared
 from asks import closing
 from asks.lifecycle import AskStatus
 from asks.models import Ask
@@ -16,9 +18,17 @@ BATCH = 100
 
 def expire_due() -> int:
     """Expire every open ask whose time has passed; how many were. Safe to run anywhere, at once."""
-    due = Ask.objects.filter(status=AskStatus.OPEN, expires_at__lte=clock.now())
-    rows = due.order_by("expires_at", "pk").values_list("session_id", "pk")
-    return sum(_expire(*row) for row in rows[:BATCH])
+    return sum(_expire(*row) for row in _DUE.rows())
+
+
+_DUE = Prepared(
+    lambda: (
+        Ask.objects.filter(status=AskStatus.OPEN, expires_at__lte=Now())
+        .order_by("expires_at", "pk")
+        .values_list("session_id", "pk")[:BATCH]
+    ),
+    of=(),
+)
 
 
 @transaction.atomic

@@ -28,8 +28,7 @@ OPTIONS = (
 
 def ask_about_interrupted() -> int:
     """Ask about every effect whose run is over without an end; how many. Safe to run anywhere."""
-    found = _without_end().order_by("pk").values_list("grant__session_id", "pk")
-    return sum(_ask_about(*row) for row in found[:BATCH])
+    return sum(_ask_about(*row) for row in _ALL.rows())
 
 
 def ask_about_session(session_id: int) -> int:
@@ -46,6 +45,9 @@ def _without_end() -> QuerySet[Redemption]:
     return lost.exclude(grant__session__state=SessionState.ENDED)
 
 
+_ALL = Prepared(
+    lambda: _without_end().order_by("pk").values_list("grant__session_id", "pk")[:BATCH], of=()
+)
 _OF_SESSION = Prepared(
     lambda pk: _without_end().filter(grant__session=pk).order_by("pk").values_list("pk")
 )

@@ -29,7 +29,7 @@ from workspace.protocols.eve.remote import watching
 log = logging.getLogger(__name__)
 
 #: Jobs that wait for a time are found by polling only, so it must be short. Seconds.
-POLL_EVERY = 0.5
+POLL_EVERY = 1.0
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 STOP_WITHIN = 5.0

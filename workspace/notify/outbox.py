@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 
 from agents import clock
 from agents.clock import ClockNow
+from agents.prepared import Prepared
 from asks.models import Ask
 from workspace.models import Delivery, DeliveryState, OutboxItem, WebhookEndpoint
 from workspace.notify import addressees, breaker, payloads
@@ -64,9 +65,18 @@ def anything_due() -> bool:
 
     An idle look costs two short queries.
     """
-    if OutboxItem.objects.filter(spread_at=None).exists():
+    if _NEW.rows():
         spread()
-    return Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=ClockNow()).exists()
+    return bool(_ANY_DUE.rows())
+
+
+_NEW = Prepared(lambda: OutboxItem.objects.filter(spread_at=None).values_list("pk")[:1], of=())
+_ANY_DUE = Prepared(
+    lambda: Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=Now()).values_list(
+        "pk"
+    )[:1],
+    of=(),
+)
 
 
 @transaction.atomic
