@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
 from typing import Any
 
 from django.db.models import F, QuerySet
@@ -20,22 +20,17 @@ MAX_FAILED_DELIVERIES = 3
 
 #: What waits is leased, and what a lost claim of the same run had been given stays with it.
 _LEASE = """
-UPDATE agents_inboxitem SET state = 'leased', leased_by_id = %(run)s
-WHERE session_id = %(session)s
-  AND (state = 'queued' OR state = 'leased' AND leased_by_id = %(run)s)
-RETURNING *
+WITH leased AS (
+    UPDATE agents_inboxitem SET state = 'leased', leased_by_id = %s
+    WHERE session_id = %s AND (state = 'queued' OR state = 'leased' AND leased_by_id = %s)
+    RETURNING id, kind, author, body, data
+) SELECT kind, author, body, data FROM leased ORDER BY id
 """
 _ACK = """
 WITH acked AS (
     UPDATE agents_inboxitem SET state = 'acked' WHERE leased_by_id = %s AND state = 'leased'
 ) SELECT EXISTS (SELECT FROM agents_inboxitem WHERE session_id = %s AND state = 'queued')
 """
-
-
-@dataclass(frozen=True)
-class Owed:
-    item_id: int
-    given: Given
 
 
 def owe(
@@ -62,13 +57,10 @@ def owe(
     )
 
 
-def lease_to(run: Run) -> list[Owed]:
+def lease_to(run: Run) -> list[Given]:
     """Give a claimed run all that is owed: what waits, and what its lost claim had been given."""
-    items = InboxItem.objects.raw(_LEASE, {"run": run.pk, "session": run.session_id})
-    return [
-        Owed(item.pk, Given(item.kind, item.author, item.body, item.data))
-        for item in sorted(items, key=lambda item: item.pk)
-    ]
+    found = prepared.rows_of(_LEASE, run.pk, run.session_id, run.pk)
+    return [Given(kind, author, body, json.loads(data)) for kind, author, body, data in found]
 
 
 def carried(run: Run) -> bool:

@@ -13,9 +13,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol, cast
 
-from django.db import connection
 from django.db.models import QuerySet
-from django.db.transaction import TransactionManagementError
 
 from agents.clock import ClockNow
 from agents.models import Agent, Run, Session
@@ -23,6 +21,9 @@ from agents.prepared import Prepared
 
 _SESSION = Prepared(lambda pk: Session.objects.filter(pk=pk).select_for_update())
 _AGENT = Prepared(lambda pk: Agent.objects.filter(pk=pk).annotate(read_at=ClockNow()))
+_HELD = Prepared(
+    lambda pk: Agent.objects.filter(pk=pk).annotate(read_at=ClockNow()), lock="FOR SHARE"
+)
 _RUN = Prepared(
     lambda pk: (
         Run.objects.filter(pk=pk)
@@ -86,14 +87,9 @@ def hold_agent(agent_id: int) -> Agent:
 
     Several may hold it at once: the sessions that they open do not wait for each other.
     """
-    if connection.get_autocommit():
-        raise TransactionManagementError("An agent is held inside a transaction only.")
-    agent: Agent = Agent.objects.raw(_HELD, [agent_id])[0]
+    agent = _HELD.all(agent_id)[0]
     agent.locked_at = cast("_Read", agent).read_at
     return agent
-
-
-_HELD = "SELECT *, clock_timestamp() AS read_at FROM agents_agent WHERE id = %s FOR SHARE"
 
 
 def lock_session_of(run_id: int) -> Run | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, LiteralString, TypeVar, cast
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
@@ -50,13 +50,17 @@ class Prepared(Generic[M]):
 
     ``make`` is called once and must not look at them but pass them on as parameters. ``of`` says
     what they are, one number unless told; several numbers, a ``list``, are for ``arrays.among``.
-    Everything else becomes part of the SQL.
+    Everything else becomes part of the SQL. ``lock`` is one that querysets have no words for.
     """
 
     def __init__(
-        self, make: Callable[..., QuerySet[M, Any]], *, of: Sequence[type] = (int,)
+        self,
+        make: Callable[..., QuerySet[M, Any]],
+        *,
+        of: Sequence[type] = (int,),
+        lock: LiteralString = "",
     ) -> None:
-        self._make = make
+        self._make, self._lock = make, lock
         numbers = iter(STAND_INS)
         others: dict[type, Key] = {str: STAND_IN_TEXT, list: STAND_IN_LIST}
         self._stand_ins = [others.get(kind) or next(numbers) for kind in of]
@@ -101,9 +105,9 @@ class Prepared(Generic[M]):
             raise ValueError(f"This query does not depend on all its keys: {sql}")
         first, *rest = sql.split("%s")
         said = [self._written(one) + part for one, part in zip(params, rest, strict=True)]
-        return _Made(
-            first + "".join(said), places, _Objects(compiler), bool(query.select_for_update)
-        )
+        text = f"{first}{''.join(said)} {self._lock}"
+        locks = bool(query.select_for_update or self._lock)
+        return _Made(text, places, _Objects(compiler), locks)
 
     def _written(self, param: object) -> str:
         if param in self._stand_ins:

@@ -50,6 +50,7 @@ class Turn:
     """A claimed run: what to do, and the epoch that proves the claim.
 
     ``failures`` is how many turns of the session have failed, one after the other, up to now.
+    ``read`` is what its runtime had read ahead, if it did.
     """
 
     run_id: int
@@ -65,6 +66,7 @@ class Turn:
     external_id: str = ""
     session_data: dict[str, Any] = field(default_factory=dict)
     left_behind: dict[str, Any] = field(default_factory=dict)
+    read: object = None
 
     @property
     def fence(self) -> Fence:
@@ -167,7 +169,11 @@ TurnEvent = Started | Said | Step | Reported | Noticed | Noted | Ignored | Usage
 
 
 class Runtime(Protocol):
-    """What executes a turn; one per agent protocol."""
+    """What executes a turn; one per agent protocol.
+
+    One that begins each turn by reading rows may have a method ``read_ahead(turn)`` that does so: it
+    is called in the thread that claimed the run, and may not be.
+    """
 
     @property
     def key(self) -> str: ...

@@ -19,7 +19,7 @@ from agents.lifecycle import RunStatus
 from agents.locking import lock_session, lock_session_of
 from agents.models import Run, Session
 from agents.prepared import Prepared
-from agents.runtime import AgentFacts, Fence, Turn
+from agents.runtime import AgentFacts, Fence, Given, Turn
 from agents.words import storable
 
 HISTORY = 12
@@ -93,7 +93,7 @@ def _start_of(run: Run) -> dict[str, object]:
     return {**facts, "again": run.epoch > 1}
 
 
-def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
+def _turn(session: Session, run: Run, given: list[Given]) -> Turn:
     agent = session.agent
     return Turn(
         run_id=run.pk,
@@ -110,7 +110,7 @@ def _turn(session: Session, run: Run, given: list[inbox.Owed]) -> Turn:
             agent.runtime,
             agent.settings,
         ),
-        given=tuple(item.given for item in given),
+        given=tuple(given),
         last_outcome=session.last_outcome,
         failures=session.error_streak,
         history=_history(session, before_run=run),

@@ -16,6 +16,7 @@ from workspace.state import PROJECT
 NESTS = [("[", "]"), ('{"a":', "}"), ('[0,{"a":[', "]},0]")]
 #: They read what we wrote ourselves; the last three are started with the standard library alone.
 READ_THEIR_OWN = {
+    "agents/inbox.py",
     "agents/json_text.py",
     "asks/anchoring.py",
     "asks/ledger_facts.py",

@@ -30,25 +30,64 @@ class Clumsy:
         yield Ended(outcome=Outcome.BLOCKED, asks=("no draft",))
 
 
+class Curious:
+    """A runtime that reads ahead, which fails as often as it is told to."""
+
+    key = "curious"
+    settings_model: type[BaseModel] = NoSettings
+    failures = 0
+
+    def read_ahead(self, turn: Turn) -> str:
+        if Curious.failures:
+            Curious.failures -= 1
+            raise ValueError("nothing legible")
+        return f"what turn {turn.number} begins with"
+
+    async def take_turn(self, turn: Turn) -> AsyncIterator[TurnEvent]:
+        read = turn.read or self.read_ahead(turn)
+        yield Ended(outcome=Outcome.NO_WORK, report=f"It read {read}.")
+
+
 runtime.register(Clumsy())
+runtime.register(Curious())
 
 
-@pytest.mark.usefixtures("database")
-def test_what_a_turn_said_last_stays_when_its_end_cannot_be_stored() -> None:
+def carried(runtime_key: str) -> Run:
     owner = User.objects.create_user("olga")
     agent = registering.register_agent(
         slug="faller",
         owners=[owner],
-        runtime_key="clumsy",
+        runtime_key=runtime_key,
         settings={},
         lifecycle=AgentState.ACTIVE,
     )
-    session = home_of(agent)
-    run = start(session, owner)
-
+    run = start(home_of(agent), owner)
     asyncio.run(dispatch.carry_run(run.pk))
+    return Run.objects.select_related("session").get(pk=run.pk)
 
-    ended = Run.objects.get(pk=run.pk)
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("failures", "status", "words"),
+    [
+        (0, RunStatus.COMPLETED, "It read what turn 1 begins with."),
+        (1, RunStatus.COMPLETED, "It read what turn 1 begins with."),
+        (2, RunStatus.FAILED, "The runtime broke: ValueError: nothing legible"),
+    ],
+)
+def test_what_cannot_be_read_ahead_is_read_by_the_turn(
+    failures: int, status: RunStatus, words: str
+) -> None:
+    Curious.failures = failures
+    ended = carried("curious")
+    assert ended.status == status
+    assert ended.session.events.filter(kind__in=("summary", "error")).get().text == words
+
+
+@pytest.mark.usefixtures("database")
+def test_what_a_turn_said_last_stays_when_its_end_cannot_be_stored() -> None:
+    ended = carried("clumsy")
+    session = ended.session
     assert ended.status == RunStatus.FAILED
     assert "could not be stored: TypeError" in ended.error
     assert ended.usage == {"tokens": 5, "share": None, "words": "\ufffd"}

@@ -169,7 +169,9 @@ def test_a_host_that_is_cut_off_loses_its_run(
         workers[hosts[1]].start()
         hosts[0].pull()
         turn = until(turn, "completed")
-        assert turn.epoch > 1  # more than 2 where a slow moment cost the first host its claim before
+        assert (
+            turn.epoch > 1
+        )  # more than 2 where a slow moment cost the first host its claim before
         assert turn.worker.startswith(hosts[1].name)
         # Nobody could reach it there: the cut-off host's own worker ends it, once it hears.
         assert alive(command)

@@ -54,6 +54,10 @@ class LeafRuntime:
     def __init__(self, read: Reader = in_database) -> None:
         self._read = read
 
+    def read_ahead(self, turn: Turn) -> Log:
+        """The session's gates. One is raised as a turn ends, so there is none before the first has."""
+        return log.read(turn.session_id) if turn.number > 1 else Log(())
+
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, LeafSettings)
@@ -61,9 +65,9 @@ class LeafRuntime:
         except Over as over:
             yield over.ended
             return
-        # A gate is raised as a turn ends, so there is none before the first has.
-        is_first = turn.number == 1
-        gates: Log = Log(()) if is_first else await self._read(log.read, turn.session_id)
+        gates = turn.read
+        if not isinstance(gates, Log):
+            gates = await self._read(self.read_ahead, turn)
         async with aclosing(_Pass(turn, settings, gates).events()) as events:
             async for event in events:
                 yield event
