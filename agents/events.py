@@ -7,30 +7,17 @@ state of the session itself. noted is what only a protocol's own door tells: {ki
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents import announcing, hints, prepared, prose
+from agents import announcing, hints, prepared, prose, writing
 from agents.models import Event, Run, Session
 from agents.words import storable
 
 #: Kinds whose text is the agent's or a person's prose and is shown as markdown.
 PROSE = frozenset({"report", "notice", "message", "mail", "asked", "summary"})
 PAGE = 200
-_TEXTS = ("kind", "actor", "text", "html", "once_key")
-#: The most frequent write there is, behind the statement that counts them in their session.
-_INSERT = """
-, told AS (
-    INSERT INTO agents_event (session_id, seq, run_id, data, kind, actor, text, html, once_key)
-    SELECT %s::bigint, new.*
-    FROM unnest(%s::bigint[], %s::bigint[], %s::jsonb[],
-                %s::text[], %s::text[], %s::text[], %s::text[], %s::text[]) AS new
-    RETURNING id, created_at, seq
-) SELECT id, created_at FROM told ORDER BY seq
-"""
 _LANDED = """
 SELECT once_key FROM agents_event
 WHERE session_id = %s AND run_id IS NOT DISTINCT FROM %s AND once_key = ANY(%s)
@@ -73,50 +60,10 @@ def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) ->
         for seq, event in enumerate(fresh, start=session.last_seq + 1)
     ]
     session.last_seq += len(rows)
-    if session.unwritten is None:
-        _write(session, rows, ["last_seq"])
-    else:
-        session.unwritten += rows
+    writing.put(session, rows)
     hints.session_moved(session.pk, session.last_seq)
     announcing.announce(session, rows)
     return rows
-
-
-@contextmanager
-def written_together(session: Session) -> Iterator[None]:
-    """Have what is recorded of a locked session meanwhile written in one statement.
-
-    It is written along with the session's own fields, by ``store_with``, or at the end.
-    """
-    session.unwritten = []
-    yield
-    rows, session.unwritten = session.unwritten, None
-    if rows:
-        _write(session, rows, ["last_seq"])
-
-
-def store_with(session: Session, names: Sequence[str]) -> None:
-    """Write these fields of a locked session, ``last_seq`` among them, and its unwritten events."""
-    if not session.unwritten:
-        prepared.store(session, names)
-        return
-    rows, session.unwritten = session.unwritten, []
-    _write(session, rows, names)
-
-
-def _write(session: Session, rows: Sequence[Event], names: Sequence[str]) -> None:
-    stored, values = prepared.update_of(session, names)
-    told = prepared.rows_of(
-        f"WITH stored AS ({stored}) {_INSERT}",
-        *values,
-        session.pk,
-        [row.seq for row in rows],
-        [row.run_id for row in rows],
-        [json.dumps(row.data) for row in rows],
-        *[[getattr(row, name) for row in rows] for name in _TEXTS],
-    )
-    for row, (pk, at) in zip(rows, told, strict=True):
-        row.pk, row.created_at = pk, at
 
 
 def _row(session: Session, run: Run | None, event: NewEvent, seq: int) -> Event:
@@ -147,7 +94,8 @@ def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> l
     run_id = run.pk if run else None
     before = prepared.rows_of(_LANDED, session.pk, run_id, sorted(keys))
     landed = {key for (key,) in before}
-    landed |= {row.once_key for row in session.unwritten or () if row.run_id == run_id}
+    unwritten = session.unwritten.events if session.unwritten else []
+    landed |= {row.once_key for row in unwritten if row.run_id == run_id}
     fresh = []
     for event in new:
         if event.once_key and event.once_key in landed:

@@ -39,17 +39,10 @@ def lock_session(session_id: int) -> Session:
 
     Raises Session.DoesNotExist, and TransactionManagementError outside a transaction.
     """
-    session = lock_by(_SESSION, session_id)
+    session = _SESSION.first(session_id)
     if session is None:
         raise Session.DoesNotExist(f"There is no session {session_id}.")
-    return session
-
-
-def lock_by(query: Prepared[Session], key: int) -> Session | None:
-    """The one session that a prepared query finds, which locks it. None if there is none."""
-    session = query.first(key)
-    if session is not None:
-        _bring_agent(session, _AGENT.all(session.agent_id)[0])
+    _bring_agent(session, _AGENT.all(session.agent_id)[0])
     return session
 
 
@@ -78,7 +71,7 @@ def lock_agent(agent_id: int) -> Agent:
     agent = (
         Agent.objects.annotate(read_at=ClockNow()).select_for_update(no_key=True).get(pk=agent_id)
     )
-    agent.locked_at = cast("_Read", agent).read_at
+    agent.locked_at = cast("Read", agent).read_at
     return agent
 
 
@@ -88,7 +81,7 @@ def hold_agent(agent_id: int) -> Agent:
     Several may hold it at once: the sessions that they open do not wait for each other.
     """
     agent = _HELD.all(agent_id)[0]
-    agent.locked_at = cast("_Read", agent).read_at
+    agent.locked_at = cast("Read", agent).read_at
     return agent
 
 
@@ -101,11 +94,13 @@ def lock_session_of(run_id: int) -> Run | None:
     """
     run = _RUN.first(run_id)
     if run is not None:
-        run.session.locked_at = cast("_Read", run).read_at
+        run.session.locked_at = cast("Read", run).read_at
     return run
 
 
-class _Read(Protocol):
+class Read(Protocol):
+    """A row read after the lock, and with it the moment of that."""
+
     read_at: datetime
 
 
@@ -119,4 +114,4 @@ def _with_agents(locked: QuerySet[Session]) -> dict[int, Session]:
 
 
 def _bring_agent(session: Session, agent: Agent) -> None:
-    session.agent, session.locked_at = agent, cast("_Read", agent).read_at
+    session.agent, session.locked_at = agent, cast("Read", agent).read_at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents import announcing, events, hints, prepared
+from agents import announcing, hints, prepared, writing
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus, Status
 from agents.models import Event, Run, Session
 from agents.prepared import Prepared
@@ -13,9 +13,12 @@ class IllegalMove(Exception):
     """A run was asked to move along no edge of the table."""
 
 
-def move(session: Session, run: Run, to: RunStatus, **fields: object) -> None:
+def move(
+    session: Session, run: Run, to: RunStatus, *, at_the_end: bool = False, **fields: object
+) -> None:
     """Move a run of a locked session, with fields that change in the same statement.
 
+    ``at_the_end`` it is written with the standing of the session, and not to be read before that.
     Raises IllegalMove.
     """
     if to not in RUN_MOVES[RunStatus(run.status)]:
@@ -27,7 +30,10 @@ def move(session: Session, run: Run, to: RunStatus, **fields: object) -> None:
     fields["status"] = to
     for name, value in fields.items():
         setattr(run, name, value)
-    prepared.store(run, list(fields))
+    if at_the_end:
+        writing.move(session, run, list(fields))
+    else:
+        prepared.store(run, list(fields))
 
 
 def live_run(session: Session) -> Run | None:
@@ -53,7 +59,7 @@ def restate(session: Session, live: Run | None) -> None:
     session.moved_at = session.locked_at
     found, before = standing(facts_of(session, live)), session.status
     session.status, session.status_reason = found.status, found.reason
-    events.store_with(session, _FACTS)
+    writing.store(session, _FACTS)
     if Status.BLOCKED in (found.status, before) and found.status != before:
         hints.owners_moved(session.agent_id)
     if found.status == Status.BLOCKED != before:

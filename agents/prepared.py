@@ -29,6 +29,8 @@ STAND_IN_LIST = [*STAND_INS]
 
 M = TypeVar("M", bound=Model)
 Key = int | str | list[int]
+#: SQL, and the values of its parameters.
+Statement = tuple[str, list[object]]
 
 
 def rows_of(sql: str, *params: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401
@@ -163,18 +165,25 @@ def add(row: M) -> M:
 def add_all(rows: Sequence[Model]) -> None:
     """Insert new rows of one model, as ``add`` does each of them, in one statement."""
     given = [_given(row) for row in rows]
-    values = [value for one in given for value in one.values()]
     if len({(type(row), *one) for row, one in zip(rows, given, strict=True)}) != 1 or any(
-        hasattr(value, "as_sql") for value in values
+        hasattr(value, "as_sql") for one in given for value in one.values()
     ):
         for row in rows:  # JSON's null, say, is SQL and no value
             row.save(force_insert=True)
         return
     sql, told = _insert_of(type(rows[0]), tuple(given[0]), len(rows))
-    for row, found in zip(rows, rows_of(sql, *map(_as_sent, values)), strict=True):
-        for field, value in zip(told, found, strict=True):
+    found = rows_of(sql, *[_as_sent(value) for one in given for value in one.values()])
+    for row, values in zip(rows, found, strict=True):
+        for field, value in zip(told, values, strict=True):
             setattr(row, field.attname, value)
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001 -- as Django does
+
+
+def insert_of(row: Model) -> Statement:
+    """The statement by which ``add`` would insert a row. None of its values may be SQL."""
+    given = _given(row)
+    sql, _ = _insert_of(type(row), tuple(given), 1)
+    return sql, [_as_sent(value) for value in given.values()]
 
 
 def _given(row: Model) -> dict[str, object]:
@@ -214,8 +223,8 @@ def store(row: Model, names: Sequence[str]) -> None:
         raise DatabaseError(f"There is no {row._meta.label} {row.pk} to be written.")
 
 
-def update_of(row: Model, names: Sequence[str]) -> tuple[str, list[object]]:
-    """The statement that does so, which gives the row's key back, and its values."""
+def update_of(row: Model, names: Sequence[str]) -> Statement:
+    """The statement by which ``store`` would write these fields. It gives the row's key back."""
     fields = _fields(type(row), tuple(names))
     values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
     return _update_of(type(row), tuple(names)), [_as_sent(one) for one in (*values, row.pk)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from agents import inbox, moves, prepared, tasks, waking
+from agents import inbox, moves, prepared, tasks, waking, writing
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.models import Lane, Run, Session
 
@@ -50,6 +50,7 @@ def _queue_if_due(session: Session) -> Run | None:
     cause = waking.consume(session)
     if cause == Cause.SCHEDULE:
         for_whom(session, None)
+    writing.write_moves(session)
     run = prepared.add(
         Run(
             session=session,

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from pydantic import ValidationError as ShapeError
 
-from agents import events, prepared, queueing, runtime, wake_policy, waking
+from agents import events, prepared, queueing, runtime, wake_policy, waking, writing
 from agents.lifecycle import AgentState
 from agents.locking import hold_agent
 from agents.models import Agent, Session
@@ -118,7 +118,7 @@ def open_session(
     ``begin`` may put more into the locked session, and wake it, before it starts.
     """
     session = _new_session(agent, title=title, is_home=is_home, external_id=external_id)
-    with events.written_together(session):
+    with writing.together(session):
         waking.first(session)
         events.record(session, "state", actor="system", text="The session was opened.")
         if begin is not None:

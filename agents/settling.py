@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import events, inbox, lanes, mail, moves, queueing, runtime, starting, waking
+from agents import events, inbox, lanes, mail, moves, queueing, runtime, starting, waking, writing
 from agents.events import NewEvent
 from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus, SessionState
 from agents.models import Run, Session
@@ -32,7 +32,7 @@ def settle(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
     run = starting.held_run(fence)
     if run is None:
         return False
-    with events.written_together(session):
+    with writing.together(session):
         events.record_all(session, said, run=run)
         _file_report(session, run, ended)
         more_is_owed = _hand_over(session, run, ended, locked)
@@ -131,7 +131,7 @@ def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> 
     }
     if (used := starting.usage_in(said)) is not None:
         facts["usage"] = used
-    moves.move(session, run, to, **facts)
+    moves.move(session, run, to, at_the_end=True, **facts)
     if to == RunStatus.WAITING_HUMAN:
         waking.rest(session, waking.resting_cause(session))
     events.record(

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from agents import events, inbox, moves, prepared, queueing, tasks, waking
+from agents import events, inbox, moves, prepared, queueing, tasks, waking, writing
 from agents.lifecycle import RunStatus
 from agents.locking import lock_session, lock_session_of
 from agents.models import Run, Session
@@ -65,18 +65,19 @@ def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
         return _turn(session, run, inbox.lease_to(run))
     if not _claimable(session, run, now):
         return None
-    moves.move(
-        session,
-        run,
-        RunStatus.RUNNING,
-        epoch=run.epoch + 1,
-        worker=worker[:WORKER_NAME],
-        lease_until=now + lease(),
-        started_at=run.started_at or now,
-    )
-    given = inbox.lease_to(run)
-    waking.satisfied(session)
-    with events.written_together(session):
+    with writing.together(session):
+        moves.move(
+            session,
+            run,
+            RunStatus.RUNNING,
+            at_the_end=True,
+            epoch=run.epoch + 1,
+            worker=worker[:WORKER_NAME],
+            lease_until=now + lease(),
+            started_at=run.started_at or now,
+        )
+        given = inbox.lease_to(run)
+        waking.satisfied(session)
         events.record(session, "started", actor="system", data=_start_of(run), run=run)
         moves.restate(session, run)
     return _turn(session, run, given)

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events, prepared
+from agents import events, prepared, writing
 from asks import (
     access,
     binding,
@@ -109,7 +109,7 @@ def _decide(ask_id: object, answer: Answer) -> Result:
 
 def _conclude(case: Case) -> Answered:
     """The verdict of an answer that nothing speaks against, and what follows from it."""
-    with events.written_together(case.session):
+    with writing.together(case.session):
         verdict = _record(case)
         closing.go_on(case.session, case.ask)
     return Answered(case.ask, verdict)

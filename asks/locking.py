@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from agents.locking import lock_by
+from typing import cast
+
+from agents.clock import ClockNow
+from agents.locking import Read
 from agents.models import Session
 from agents.prepared import Prepared
 from asks.models import Ask
@@ -11,7 +14,13 @@ from asks.refusals import number_of
 _SESSION_OF = Prepared(
     lambda pk: Session.objects.filter(asks__pk=pk).select_for_update(of=("self",))
 )
-_ASK = Prepared(lambda pk: Ask.objects.filter(pk=pk).select_related("run", "gate", "claimed_by"))
+_ASK = Prepared(
+    lambda pk: (
+        Ask.objects.filter(pk=pk)
+        .select_related("agent", "run", "gate", "claimed_by")
+        .annotate(read_at=ClockNow())
+    )
+)
 
 
 def lock_ask(ask_id: object) -> Ask | None:
@@ -22,9 +31,10 @@ def lock_ask(ask_id: object) -> Ask | None:
     number = number_of(ask_id)
     if number is None:
         return None
-    session = lock_by(_SESSION_OF, number)
+    session = _SESSION_OF.first(number)
     if session is None:
         return None
     ask = _ASK.all(number)[0]
-    ask.session, ask.agent = session, session.agent
+    ask.session, session.agent = session, ask.agent
+    session.locked_at = cast("Read", ask).read_at
     return ask

@@ -12,7 +12,7 @@ from agents.lifecycle import WAKING_CAUSES, Cause, SessionState, Status
 from agents.models.agent import Agent
 
 if TYPE_CHECKING:
-    from agents.models.event import Event
+    from agents.writing import Unwritten
 
 
 class Session(models.Model):
@@ -58,8 +58,8 @@ class Session(models.Model):
     #: When its lock was taken: the one moment of all that is done under it. Not stored, and missing
     #: from a session that is not locked. See ``agents.locking``.
     locked_at: datetime
-    #: Events that have a number and are written later. Not stored. See ``agents.events``.
-    unwritten: list[Event] | None = None
+    #: What is written along with the session's standing. Not stored. See ``agents.writing``.
+    unwritten: Unwritten | None = None
 
     class Meta:
         ordering = ("-created_at", "-id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,7 +17,7 @@ from agents import clock
 from agents.clock import ClockNow
 from agents.lifecycle import Outcome
 from agents.models import Agent, Event, Session
-from agents.prepared import Prepared, add, store, with_only
+from agents.prepared import Prepared, add, add_all, store, with_only
 from agents.registering import open_session
 from asks import access, delegating, queue, queue_page
 from tests.factories import AgentFactory, AskFactory, home_of, turn_of
@@ -169,6 +170,25 @@ def test_a_row_is_added_as_django_would(session: Session) -> None:
     assert Event.objects.get(pk=added.pk).data is None
     with pytest.raises(IntegrityError, match="events_are_numbered"):
         add(Event(session=session, seq=900, kind="output", actor="a"))
+
+
+def test_several_rows_are_added_in_one_statement(
+    session: Session, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    def rows(first: int, **more: Any) -> list[Event]:
+        told = range(first, first + 3)
+        return [Event(session=session, seq=n, kind="output", actor="a", **more) for n in told]
+
+    ours = rows(900)
+    with django_assert_num_queries(1):
+        add_all(ours)
+    assert [Event.objects.get(pk=row.pk).seq for row in ours] == [900, 901, 902]
+    assert not any(row._state.adding for row in ours)
+    odd = [*rows(910), *rows(920, data=Value(None, JSONField())), *rows(930, pk=2**40)[:1]]
+    add_all(odd)  # unlike rows come one by one
+    assert [Event.objects.get(pk=row.pk).seq for row in odd] == [row.seq for row in odd]
+    with django_assert_num_queries(0):
+        add_all([])
 
 
 def test_what_was_not_read_is_read_when_it_is_used(

@@ -232,16 +232,16 @@ class _Patience:
     """How many seconds more a call waits: at first for a worker, then for the turn itself."""
 
     def __init__(self) -> None:
-        self._waits_since: dict[str, float] = {}
+        self._since: dict[bool, float] = {}
 
     def __call__(self, now: Standing) -> float:
         if _at_rest(now):
             return 0
-        name, default = "LEAF_SYNC_SECONDS", 600
-        if now.word == "queued":
-            name, default = "LEAF_SYNC_QUEUE_SECONDS", 30
-        began = self._waits_since.setdefault(name, time.monotonic())
-        return began + seconds_of(os.environ.get(name), default) - time.monotonic()
+        longest = seconds_of(os.environ.get("LEAF_SYNC_SECONDS"), 600)
+        if waits_for_a_worker := now.word == "queued":
+            longest = seconds_of(os.environ.get("LEAF_SYNC_QUEUE_SECONDS"), 30)
+        began = self._since.setdefault(waits_for_a_worker, time.monotonic())
+        return began + longest - time.monotonic()
 
 
 def _at_rest(found: Standing) -> bool:
