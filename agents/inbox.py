@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from agents import events, prepared
+from agents import events, prepared, writing
 from agents.lifecycle import InboxKind, InboxState
 from agents.models import InboxItem, Run, Session
 from agents.prepared import Prepared
@@ -42,19 +42,25 @@ def owe(
     data: dict[str, Any] | None = None,
     hops: int = 0,
     source_key: str = "",
+    along: bool = False,
 ) -> InboxItem:
-    """Owe a locked session something. A ``source_key`` lets the same thing be owed once only."""
-    return prepared.add(
-        InboxItem(
-            session=session,
-            kind=kind,
-            author=author,
-            body=storable(body),
-            data=storable(data or {}),
-            hops=hops,
-            source_key=source_key,
-        )
+    """Owe a locked session something. A ``source_key`` lets the same thing be owed once only.
+
+    It is written ``along`` with all else where nothing looks for it before.
+    """
+    item = InboxItem(
+        session=session,
+        kind=kind,
+        author=author,
+        body=storable(body),
+        data=storable(data or {}),
+        hops=hops,
+        source_key=source_key,
     )
+    if along:
+        writing.add(session, item)
+        return item
+    return prepared.add(item)
 
 
 def lease_to(run: Run) -> list[Given]:

@@ -179,9 +179,11 @@ def add_all(rows: Sequence[Model]) -> None:
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001 -- as Django does
 
 
-def insert_of(row: Model) -> Statement:
-    """The statement by which ``add`` would insert a row. None of its values may be SQL."""
+def insert_of(row: Model) -> Statement | None:
+    """The statement by which ``add`` inserts a row; None if one of its values is SQL."""
     given = _given(row)
+    if any(hasattr(value, "as_sql") for value in given.values()):
+        return None
     sql, _ = _insert_of(type(row), tuple(given), 1)
     return sql, [_as_sent(value) for value in given.values()]
 

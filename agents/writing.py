@@ -62,10 +62,11 @@ def put(session: Session, events: Sequence[Event]) -> None:
 
 def add(session: Session, row: Model) -> None:
     """Insert a row that nothing in this transaction reads, along with the session's events."""
-    if session.unwritten is None:
+    statement = prepared.insert_of(row) if session.unwritten is not None else None
+    if session.unwritten is None or statement is None:
         prepared.add(row)
     else:
-        session.unwritten.rows.append(prepared.insert_of(row))
+        session.unwritten.rows.append(statement)
 
 
 def move(session: Session, run: Run, names: Sequence[str]) -> None:

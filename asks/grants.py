@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import JSONField, Value
 
-from agents import events, prepared, starting
+from agents import events, prepared, starting, writing
 from agents.locking import lock_session
 from agents.models import Run, Session
 from agents.prepared import Prepared
@@ -36,20 +36,19 @@ class Begun:
     grant: Grant
 
 
-def mint(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> Grant:
+def mint(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> None:
     """The grant of an approval, in its transaction; of the changed call, if its verdict has one."""
-    return prepared.add(
-        Grant(
-            session=session,
-            ask=ask,
-            request_key=ask.request_key,
-            operation=gate.operation,
-            params=_json(edit["edited"] if edit else gate.params),
-            files=gate.files,
-            action_hash=edit["action_hash"] if edit else gate.action_hash,
-            policy_version=gate.policy_version,
-        )
+    grant = Grant(
+        session=session,
+        ask=ask,
+        request_key=ask.request_key,
+        operation=gate.operation,
+        params=_json(edit["edited"] if edit else gate.params),
+        files=gate.files,
+        action_hash=edit["action_hash"] if edit else gate.action_hash,
+        policy_version=gate.policy_version,
     )
+    writing.add(session, grant)
 
 
 def by_policy(session: Session, draft: AskDraft, *, files: dict[str, str], version: int) -> Grant:

@@ -28,6 +28,7 @@ def owe_verdict(
         ),
         data=data_of(ask, verdict) | _action_of(ask, verdict),
         source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
+        along=again_to is None,
     )
 
 
