@@ -70,12 +70,14 @@ def anything_due() -> bool:
     return bool(_ANY_DUE.rows())
 
 
-_NEW = Prepared(lambda: OutboxItem.objects.filter(spread_at=None).values_list("pk")[:1], of=())
+def _any(found: QuerySet[Any]) -> QuerySet[Any, Any]:
+    """One of them, whichever: in order, PostgreSQL might look for it among all that is done."""
+    return found.order_by().values_list("pk")[:1]
+
+
+_NEW = Prepared(lambda: _any(OutboxItem.objects.filter(spread_at=None)), of=())
 _ANY_DUE = Prepared(
-    lambda: Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=Now()).values_list(
-        "pk"
-    )[:1],
-    of=(),
+    lambda: _any(Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=Now())), of=()
 )
 
 
