@@ -127,7 +127,6 @@ def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> 
         "outcome": ended.outcome,
         "error": storable(ended.error[:ERROR_LIMIT]),
         "process": {},
-        "open_asks": run.open_asks,
     }
     if (used := starting.usage_in(said)) is not None:
         facts["usage"] = used

@@ -32,11 +32,11 @@ told AS (
 
 @dataclass
 class Unwritten:
-    """Events that have a number, new rows that nobody reads yet, and moves of runs."""
+    """Events that have a number, new rows that nobody reads yet, and which fields of which run."""
 
     events: list[Event] = field(default_factory=list)
     rows: list[Statement] = field(default_factory=list)
-    moves: list[Statement] = field(default_factory=list)
+    moves: dict[Run, list[str]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -70,11 +70,12 @@ def add(session: Session, row: Model) -> None:
 
 
 def move(session: Session, run: Run, names: Sequence[str]) -> None:
-    """Write these fields of a run that nothing in this transaction reads any more."""
+    """Write these fields of a run, as they are then. Nothing in this transaction reads them before."""
     if session.unwritten is None:
         prepared.store(run, names)
     else:
-        session.unwritten.moves.append(prepared.update_of(run, names))
+        before = session.unwritten.moves.pop(run, [])
+        session.unwritten.moves[run] = list(dict.fromkeys([*before, *names]))
 
 
 def write_moves(session: Session) -> None:
@@ -95,7 +96,8 @@ def store(session: Session, names: Sequence[str]) -> None:
 def _write(session: Session, unwritten: Unwritten, names: Sequence[str]) -> None:
     """One statement for all, in no order: none may rest on what another of them does."""
     stored = prepared.update_of(session, names)
-    others = [stored, *unwritten.rows, *unwritten.moves]
+    moved = [prepared.update_of(run, names) for run, names in unwritten.moves.items()]
+    others = [stored, *unwritten.rows, *moved]
     parts = [f"part_{place} AS ({sql}), " for place, (sql, _) in enumerate(others)]
     values = [value for _, values in others for value in values]
     told = prepared.rows_of(

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import JSONField, Value
 
-from agents import events, prepared, prose, waking
+from agents import events, prepared, prose, waking, writing
 from agents.lifecycle import Cause
 from agents.models import Run, Session
 from agents.prepared import Prepared
@@ -65,7 +65,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     already, in the same words and for the same action, is not raised twice;
     if it says something else now, it is replaced. A question that was answered in the same words is
     told its answer again, unless this very run was given it: then, and for an action in any case, a
-    person is asked anew. The caller restates the session and stores how many asks of the run are open.
+    person is asked anew. The caller restates the session.
     """
     draft_check.check(draft)
     ruling = policies.ruling_for(session, draft)
@@ -74,7 +74,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     if not ruling.asks and not waits and allowing.allow(session, run, draft, ruling):
         return None
     if before is None:
-        return _create(session, run, draft, ruling)
+        return create(session, run, draft, ruling=ruling)
     same = _is_the_same(session, before, draft, ruling)
     if before.status == AskStatus.OPEN and same:
         return before
@@ -82,7 +82,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     if answered and not owing.was_given(run, before):
         _tell_again(session, run, before)
         return before
-    fresh = _create(session, run, draft, ruling, repeats=before)
+    fresh = create(session, run, draft, repeats=before, ruling=ruling)
     if before.status == AskStatus.OPEN:
         closing.replace(session, before, fresh, why="The agent asked it differently.")
     return fresh
@@ -97,38 +97,13 @@ def create(
     opened_at: datetime | None = None,
     expires_at: datetime | None = None,
     imported: bool = False,
+    ruling: Ruling | None = None,
 ) -> Ask:
     """The rows of one open ask of a locked session, counted and said in its thread.
 
     ``repeats`` is the ask that this one asks again. Raises BadDraft.
     """
-    ruling = policies.ruling_for(session, draft)
-    ask = _create(
-        session,
-        run,
-        draft,
-        ruling,
-        repeats=repeats,
-        opened_at=opened_at,
-        expires_at=expires_at,
-        imported=imported,
-    )
-    prepared.store(run, ["open_asks"])
-    return ask
-
-
-def _create(
-    session: Session,
-    run: Run,
-    draft: AskDraft,
-    ruling: Ruling,
-    *,
-    repeats: Ask | None = None,
-    opened_at: datetime | None = None,
-    expires_at: datetime | None = None,
-    imported: bool = False,
-) -> Ask:
-    """The same, but for the run's count of asks, which the end of its turn stores with all else."""
+    ruling = ruling or policies.ruling_for(session, draft)
     settled = terms.settle(session, run, draft, ruling, expires_at)
     prompt = storable(draft.prompt).strip()
     ask = prepared.add(
@@ -156,6 +131,7 @@ def _create(
         _bind(session, run, ask, draft.action, ruling)
     session.open_asks += 1
     run.open_asks += 1
+    writing.move(session, run, ["open_asks"])
     _say_asked(session, run, ask, draft)
     return ask
 

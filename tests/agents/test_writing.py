@@ -89,6 +89,21 @@ def test_a_run_that_ends_makes_room_for_the_next(session: Session, run: Run) -> 
     ]
 
 
+def test_a_run_is_written_once_as_it_is_in_the_end(
+    session: Session, run: Run, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    locked = lock_session(session.pk)
+    with django_assert_num_queries(1), writing.together(locked):
+        for count in (1, 2):
+            run.open_asks = count
+            writing.move(locked, run, ["open_asks"])
+        claim = {"worker": "w", "lease_until": locked.locked_at}
+        moves.move(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
+        moves.restate(locked, run)
+    found = Run.objects.get(pk=run.pk)
+    assert (found.open_asks, found.status, found.worker) == (2, RunStatus.RUNNING, "w")
+
+
 def test_row_by_row_where_nothing_is_put_together(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
     events.record(locked, "output", actor="a", text="Now.", run=run)

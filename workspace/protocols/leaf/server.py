@@ -111,13 +111,13 @@ def _runs(request: HttpRequest) -> HttpResponse:
     session, turned = found, _decide(found, key, envelope, volume)
     if turned is not None and turned.http_status != 200:
         raise Refuse(turned.http_status, turned.reason, turned.detail)
-    with waiting.on(session.pk) as wait:
-        standing = _gone_on(session, key)
-        if not envelope.wants_async:
-            standing = wait.until(standing, lambda: log.glance(session), _Patience())
     if envelope.wants_async:
+        _gone_on(session, key)
         _publish(session)
         return _json(replies.accepted(envelope, turned), status=202)
+    with waiting.on(session.pk) as wait:
+        standing = _gone_on(session, key)
+        standing = wait.until(standing, lambda: log.glance(session), _Patience())
     return _answer(session, standing, turned)
 
 
