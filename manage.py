@@ -5,8 +5,8 @@ import gc
 import os
 import sys
 
-from workspace.following import follow_supervisor
-from workspace.state import take_state_option
+from workspace.local.follow_supervisor import follow_supervisor
+from workspace.local.state import take_state_option
 
 # Python looks for garbage after 700 new things. What a start loads are some two hundred thousand,
 # and stay: looking through them again and again was a tenth of it.

@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from agents.auditing import Audited, linked
 from agents.models import Agent, Event, InboxItem, Lane, Run, Session
+from agents.read_only_admin import Audited, linked
 
 
 @admin.register(Agent)

@@ -7,12 +7,13 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from agents import events, prepared, writing
+from agents.db import statements, unit_of_work
+from agents.db.statements import Prepared
+from agents.events import log as events
 from agents.lifecycle import InboxKind, InboxState
 from agents.models import InboxItem, Run, Session
-from agents.prepared import Prepared
-from agents.runtime import Given
-from agents.words import storable
+from agents.running.runtime import Given
+from agents.text.storable import storable
 
 MAX_HOPS = 4
 MAX_FAILED_DELIVERIES = 3
@@ -58,20 +59,20 @@ def owe(
         source_key=source_key,
     )
     if along:
-        writing.add(session, item)
+        unit_of_work.add(session, item)
         return item
-    return prepared.add(item)
+    return statements.add(item)
 
 
 def lease_to(run: Run) -> list[Given]:
     """Give a claimed run all that is owed: what waits, and what its lost claim had been given."""
-    found = prepared.rows_of(_LEASE, run.pk, run.session_id, run.pk)
-    return [Given(kind, author, body, json.loads(data)) for kind, author, body, data in found]
+    found = statements.rows_of(_LEASE, run.pk, run.session_id, run.pk)
+    return [Given(kind, author, body, json.loads(data)) for kind, author, body, data in found]  # noqa: TID251  our own writing
 
 
 def carried(run: Run) -> bool:
     """The run completed: what it was given is done with. Whether its session is owed more."""
-    ((more,),) = prepared.rows_of(_ACK, run.pk, run.session_id)
+    ((more,),) = statements.rows_of(_ACK, run.pk, run.session_id)
     return bool(more)
 
 

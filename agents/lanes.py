@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import connection
 
 from agents.models import Session
-from agents.words import storable
+from agents.text.storable import storable
 
 #: Two agents may reach the limit at once: the later end counts.
 _BLOCK = """

@@ -15,9 +15,9 @@ from typing import Protocol, cast
 
 from django.db.models import QuerySet
 
-from agents.clock import ClockNow
+from agents.db.expressions import ClockNow
+from agents.db.statements import Prepared
 from agents.models import Agent, Run, Session
-from agents.prepared import Prepared
 
 _SESSION = Prepared(lambda pk: Session.objects.filter(pk=pk).select_for_update())
 _AGENT = Prepared(lambda pk: Agent.objects.filter(pk=pk).annotate(read_at=ClockNow()))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agents import events, inbox, queueing, waking
+from agents import inbox, next_run, wakes
+from agents.events import log as events
 from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import lock_session, lock_sessions
 from agents.models import Run, Session
-from agents.runtime import Mail
-from agents.words import is_blank, is_storable
+from agents.running.runtime import Mail
+from agents.text.storable import is_blank, is_storable
 
 MAIL_LIMIT = 16_000
 
@@ -74,8 +75,8 @@ def _deliver(
     events.record(
         session, "mail_sent", actor=author, run=run, text=mail.text, data={"to": mail.to_slug}
     )
-    waking.wake(home, Cause.MAIL)
-    queueing.proceed(home)
+    wakes.wake(home, Cause.MAIL)
+    next_run.proceed(home)
 
 
 def _say_lost(session: Session, run: Run, mail: Mail, why: str) -> None:

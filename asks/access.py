@@ -25,9 +25,9 @@ from django.db.models import (
 )
 from django.db.models.functions import Now
 
-from agents.arrays import IsAny
+from agents.db.expressions import IsAny
+from agents.db.statements import Prepared
 from agents.models import Agent, Session
-from agents.prepared import Prepared
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation, Vote
 

@@ -9,27 +9,18 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events, prepared, writing
-from asks import (
-    access,
-    binding,
-    closing,
-    editing,
-    grants,
-    ledger,
-    owing,
-    raising,
-    reasking,
-    refusals,
-    terms,
-    voting,
-)
+from agents.db import statements, unit_of_work
+from agents.events import log as events
+from asks import access, asking_again, closing, raising, refusals, verdict_delivery, voting
+from asks.actions import binding, editing, grants
+from asks.canonical_json import Json
+from asks.ledger import chain
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.locking import lock_ask
 from asks.models import Ask, Verdict, Vote
-from asks.plain import Json
-from asks.proof import Proof
+from asks.policies import terms
 from asks.refusals import Answer, Case, Refused
+from asks.signed_channel.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -79,7 +70,7 @@ def answer(
 def answer_signed(
     *, ask_id: int, by: AbstractBaseUser, option: str, echo: dict[str, Any], proof: Proof
 ) -> Result:
-    """Answer a money-critical ask with a person's signature. For ``asks.signed_channel`` alone.
+    """Answer a money-critical ask with a person's signature. For ``decision_files`` alone.
 
     The proof has been verified by whoever hands it in; every other rule stands as it is.
     """
@@ -109,7 +100,7 @@ def _decide(ask_id: object, answer: Answer) -> Result:
 
 def _conclude(case: Case) -> Answered:
     """The verdict of an answer that nothing speaks against, and what follows from it."""
-    with writing.together(case.session):
+    with unit_of_work.together(case.session):
         verdict = _record(case)
         closing.go_on(case.session, case.ask)
     return Answered(case.ask, verdict)
@@ -179,13 +170,13 @@ def _refuse(case: Case, refused: Refused) -> Refused:
     refusals.record(refused, case.answer, ask=case.ask, ask_ref=case.ask.pk)
     refusals.say(case.session, case.ask, refused, case.answer)
     if refused.reason == Reason.STALE and case.ask.status == AskStatus.OPEN and case.has_drifted:
-        return replace(refused, replaced_by=reasking.ask_again(case.session, case.ask))
+        return replace(refused, replaced_by=asking_again.ask_again(case.session, case.ask))
     return refused
 
 
 def _record(case: Case) -> Verdict:
     session, ask, answer, option = case.session, case.ask, case.answer, case.option
-    verdict = prepared.add(
+    verdict = statements.add(
         Verdict(
             ask=ask,
             decided_by_id=answer.by.pk,
@@ -201,12 +192,12 @@ def _record(case: Case) -> Verdict:
         )
     )
     closing.close(session, ask, AskStatus.ANSWERED, by=answer.by)
-    ledger.verdict(ask, verdict, answer)
+    chain.verdict(ask, verdict, answer)
     author = f"human:{answer.by.get_username()}"
     if case.gate is not None and verdict.meaning == Meaning.APPROVE:
         grants.mint(session, ask, case.gate, verdict.edit)
-    owed = owing.owe_verdict(session, ask, verdict, author=author)
-    told, words = owing.data_of(ask, verdict), owed.body
+    owed = verdict_delivery.owe_verdict(session, ask, verdict, author=author)
+    told, words = verdict_delivery.data_of(ask, verdict), owed.body
     if ask.confidential:
         told, words = {"ask_id": ask.pk}, raising.CONFIDENTIAL
     events.record(session, "verdict", actor=author, text=words, run=ask.run, data=told)

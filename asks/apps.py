@@ -8,7 +8,7 @@ class AsksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from agents import runtime
+        from agents.running import runtime
         from asks.raising import raise_asks
 
         runtime.asks_are_raised_by(raise_asks)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events
-from asks import access, hinting, refusals, terms
+from agents.events import log as events
+from asks import access, queue_hints, refusals
 from asks.lifecycle import AskStatus, Reason
 from asks.locking import lock_ask
 from asks.models import Ask
+from asks.policies import terms
 from asks.refusals import Answer, Refused
 
 MANY = "Several people decide this, so nobody claims it."
@@ -75,4 +76,4 @@ def _hold(
     name = said_by.get_username() if said_by else ""
     data = {"ask_id": ask.pk}
     events.record(session, "claimed", actor=f"human:{name}", run=ask.run, text=words, data=data)
-    hinting.queue_moved(ask)
+    queue_hints.queue_moved(ask)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from agents import events, moves, prepared, queueing, waking
+from agents import next_run, transitions, wakes
+from agents.db import statements
+from agents.events import log as events
 from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
 from agents.models import Run, Session
-from asks import hinting, ledger
+from asks import queue_hints
+from asks.ledger import chain
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 
@@ -34,12 +37,12 @@ def close(
     ask.status, ask.closed_at, ask.close_reason = status, session.locked_at, reason
     ask.closed_by_id = by.pk if by else None
     ask.superseded_by, ask.agent = replaced_by, session.agent
-    prepared.store(ask, _CLOSING)
+    statements.store(ask, _CLOSING)
     if status != AskStatus.ANSWERED:
-        ledger.closing(ask)
+        chain.closing(ask)
     session.open_asks -= 1
     _count_down(session, ask.run)
-    hinting.queue_moved(ask)
+    queue_hints.queue_moved(ask)
 
 
 def replace(session: Session, old: Ask, fresh: Ask, *, why: str) -> None:
@@ -59,10 +62,10 @@ def _count_down(session: Session, run: Run) -> None:
     """One open ask less; a run that waited for the last one goes on in the same statement."""
     left = run.open_asks - 1
     if left == 0 and run.status == RunStatus.WAITING_HUMAN:
-        moves.move(session, run, RunStatus.CONTINUED, open_asks=0)
+        transitions.move(session, run, RunStatus.CONTINUED, open_asks=0)
     else:
         run.open_asks = left
-        prepared.store(run, ["open_asks"])
+        statements.store(run, ["open_asks"])
 
 
 def go_on(session: Session, ask: Ask) -> Run | None:
@@ -74,7 +77,7 @@ def go_on(session: Session, ask: Ask) -> Run | None:
     run = ask.run
     just_released = run.ended_at == session.locked_at
     if run.status not in LIVE_RUNS and not just_released:
-        moves.release_waiting_run(session)
+        transitions.release_waiting_run(session)
     if run.status not in LIVE_RUNS or not run.open_asks:
-        waking.wake(session, Cause.HUMAN)
-    return queueing.proceed(session, idle=just_released)
+        wakes.wake(session, Cause.HUMAN)
+    return next_run.proceed(session, idle=just_released)

@@ -6,14 +6,16 @@ from django.contrib.auth.models import AbstractBaseUser, Group
 from django.db import transaction
 from django.db.models.functions import Now
 
-from agents import events
+from agents.db.statements import Prepared
+from agents.events import log as events
 from agents.locking import lock_one
 from agents.models import Session
-from agents.prepared import Prepared
-from asks import access, hinting, ledger, refusals, terms, working_hours
+from asks import access, queue_hints, refusals
+from asks.ledger import chain
 from asks.lifecycle import AskStatus, Reason
 from asks.locking import lock_ask
 from asks.models import Ask, Nudge, NudgeKind
+from asks.policies import terms, working_hours
 from asks.refusals import Answer, Refused
 
 BATCH = 100
@@ -58,7 +60,7 @@ def _give(session_id: int, nudge_id: int) -> bool:
         text = f"{text}. {_escalate(ask, nudge)}".strip()
     data = {"ask_id": ask.pk, "kind": nudge.kind, "to": nudge.to}
     events.record(session, "reminded", actor="system", run=ask.run, text=text, data=data)
-    hinting.queue_moved(ask)
+    queue_hints.queue_moved(ask)
     return True
 
 
@@ -92,7 +94,7 @@ def _admit(ask: Ask, group: Group) -> None:
     ask.card_version += 1
     ask.save(update_fields=["escalated_to", "card_version"])
     data = {"ask_id": ask.pk, "to": group.name}
-    ledger.append("escalated", subject=f"ask:{ask.pk}", data=data, session=ask.session)
+    chain.append("escalated", subject=f"ask:{ask.pk}", data=data, session=ask.session)
 
 
 @transaction.atomic
@@ -139,5 +141,5 @@ def _extend(ask: Ask, by: AbstractBaseUser) -> None:
     events.record(
         session, "extended", actor=actor, run=ask.run, text="Gave it more time.", data=data
     )
-    ledger.append("extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor)
-    hinting.queue_moved(ask)
+    chain.append("extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor)
+    queue_hints.queue_moved(ask)

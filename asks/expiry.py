@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models.functions import Now
 
-from agents import events, steering
+from agents import controls
+from agents.db.statements import Prepared
+from agents.events import log as events
 from agents.locking import lock_one
 from agents.models import Session
-from agents.prepared import Prepared
 from asks import closing
 from asks.lifecycle import AskStatus
 from asks.models import Ask
@@ -50,5 +51,5 @@ def _expire(session_id: int, ask_id: int) -> bool:
         text="Nobody answered in time. The session is paused; nothing was approved.",
         data={"ask_id": ask.pk, "prompt": ask.prompt[:500]},
     )
-    steering.pause_session(session, reason="Paused: a question expired unanswered.", actor="system")
+    controls.pause_session(session, reason="Paused: a question expired unanswered.", actor="system")
     return True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from agents.clock import ClockNow
+from agents.db.expressions import ClockNow
+from agents.db.statements import Prepared
 from agents.locking import Read
 from agents.models import Session
-from agents.prepared import Prepared
 from asks.models import Ask
 from asks.refusals import number_of
 

@@ -8,9 +8,9 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 
+from agents.db.statements import Prepared
 from agents.lifecycle import NOTHING_IS_WRONG, WORKING, SessionState, Status
 from agents.models import Event, Session
-from agents.prepared import Prepared
 from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Option

@@ -12,9 +12,9 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db.models import Case, QuerySet, When
 
+from agents.db.statements import Prepared, with_only
 from agents.lifecycle import WORKING
 from agents.models import Agent, Event, Session
-from agents.prepared import Prepared, with_only
 from asks import queue
 from asks.models import Ask
 

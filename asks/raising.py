@@ -9,29 +9,23 @@ from datetime import datetime
 
 from django.db.models import JSONField, Value
 
-from agents import events, prepared, prose, waking, writing
+from agents import wakes
+from agents.db import statements, unit_of_work
+from agents.db.statements import Prepared
+from agents.events import log as events
 from agents.lifecycle import Cause
 from agents.models import Run, Session
-from agents.prepared import Prepared
-from agents.words import storable
-from asks import (
-    allowing,
-    binding,
-    bound_files,
-    closing,
-    draft_check,
-    hinting,
-    owing,
-    params_schema,
-    policies,
-    terms,
-)
-from asks.draft_check import BadDraft
+from agents.text import html
+from agents.text.storable import storable
+from asks import closing, draft_validation, queue_hints, verdict_delivery
+from asks.actions import auto_approval, binding, bound_files, schema
+from asks.draft_validation import BadDraft
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
-from asks.policies import Ruling
-from asks.terms import Settled
+from asks.policies import terms, versions
+from asks.policies.terms import Settled
+from asks.policies.versions import Ruling
 
 __all__ = ["BadDraft", "again_of", "create", "raise_ask", "raise_asks"]
 
@@ -67,11 +61,11 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     told its answer again, unless this very run was given it: then, and for an action in any case, a
     person is asked anew. The caller restates the session.
     """
-    draft_check.check(draft)
-    ruling = policies.ruling_for(session, draft)
+    draft_validation.check(draft)
+    ruling = versions.ruling_for(session, draft)
     before = _asked_before(session, run, draft.request_key)
     waits = before is not None and before.status == AskStatus.OPEN
-    if not ruling.asks and not waits and allowing.allow(session, run, draft, ruling):
+    if not ruling.asks and not waits and auto_approval.allow(session, run, draft, ruling):
         return None
     if before is None:
         return create(session, run, draft, ruling=ruling)
@@ -79,7 +73,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     if before.status == AskStatus.OPEN and same:
         return before
     answered = before.status == AskStatus.ANSWERED and same and draft.action is None
-    if answered and not owing.was_given(run, before):
+    if answered and not verdict_delivery.was_given(run, before):
         _tell_again(session, run, before)
         return before
     fresh = create(session, run, draft, repeats=before, ruling=ruling)
@@ -103,10 +97,10 @@ def create(
 
     ``repeats`` is the ask that this one asks again. Raises BadDraft.
     """
-    ruling = ruling or policies.ruling_for(session, draft)
+    ruling = ruling or versions.ruling_for(session, draft)
     settled = terms.settle(session, run, draft, ruling, expires_at)
     prompt = storable(draft.prompt).strip()
-    ask = prepared.add(
+    ask = statements.add(
         Ask(
             session=session,
             run=run,
@@ -115,7 +109,7 @@ def create(
             repeats=repeats,
             kind=draft.kind,
             prompt=prompt,
-            prompt_html=prose.to_html(prompt),
+            prompt_html=html.to_html(prompt),
             free_text=draft.free_text or not draft.options,
             money_critical=_is_money_critical(draft, ruling),
             context=storable(draft.context),
@@ -131,7 +125,7 @@ def create(
         _bind(session, run, ask, draft.action, ruling)
     session.open_asks += 1
     run.open_asks += 1
-    writing.move(session, run, ["open_asks"])
+    unit_of_work.move(session, run, ["open_asks"])
     _say_asked(session, run, ask, draft)
     return ask
 
@@ -143,7 +137,7 @@ def _is_money_critical(draft: AskDraft, ruling: Ruling) -> bool:
 def _nudge_later(ask: Ask, settled: Settled) -> None:
     for nudge in settled.nudges:
         nudge.ask = ask
-    prepared.add_all(settled.nudges)
+    statements.add_all(settled.nudges)
 
 
 def _next_key(session: Session, request_key: str) -> str:
@@ -182,8 +176,8 @@ def again_of(ask: Ask | None) -> Ask | None:
 def _tell_again(session: Session, run: Run, answered: Ask) -> None:
     """The answer is there already: the next run carries it."""
     author = f"human:{answered.verdict.decided_by.get_username()}"
-    owing.owe_verdict(session, answered, answered.verdict, author=author, again_to=run)
-    waking.wake(session, Cause.HUMAN)
+    verdict_delivery.owe_verdict(session, answered, answered.verdict, author=author, again_to=run)
+    wakes.wake(session, Cause.HUMAN)
 
 
 def _is_the_same(session: Session, ask: Ask, draft: AskDraft, ruling: Ruling) -> bool:
@@ -208,7 +202,7 @@ def _offered(ask: Ask) -> list[tuple[str, str]]:
 
 
 def _offer(ask: Ask, draft: AskDraft) -> None:
-    prepared.add_all(
+    statements.add_all(
         [
             Option(
                 ask=ask,
@@ -227,7 +221,7 @@ def _offer(ask: Ask, draft: AskDraft) -> None:
 def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Ruling) -> None:
     files = bound_files.of_action(session.agent, action, ruling)
     null = Value(None, JSONField())  # of JSON, not of SQL
-    ask.gate = prepared.add(
+    ask.gate = statements.add(
         Gate(
             ask=ask,
             session=session,
@@ -235,7 +229,7 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Rul
             operation=action.operation,
             params=null if action.params is None else action.params,
             files=files,
-            schema=params_schema.usable(action.schema),
+            schema=schema.usable(action.schema),
             action_hash=binding.action_hash(action.operation, action.params, files),
             policy_version=ruling.version,
             run_version=binding.run_version(binding.newest_run(session, run)),
@@ -258,4 +252,4 @@ def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
         text=CONFIDENTIAL if ask.confidential else ask.prompt,
         data=told,
     )
-    hinting.queue_moved(ask)
+    queue_hints.queue_moved(ask)

@@ -10,17 +10,20 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from agents import events
+from agents.db.statements import Prepared
+from agents.events import log as events
 from agents.models import Session
-from agents.prepared import Prepared
-from agents.words import is_blank, is_storable, storable
-from asks import access, binding, editing, ledger, params_schema, terms
+from agents.text.storable import is_blank, is_storable, storable
+from asks import access
+from asks.actions import binding, editing, schema
+from asks.actions.schema import Flaw
+from asks.canonical_json import Json
+from asks.ledger import chain
 from asks.lifecycle import HTTP_STATUS, AskStatus, Meaning, Reason
 from asks.models import Ask, Gate, Option, Refusal
-from asks.params_schema import Flaw
-from asks.plain import Json
-from asks.proof import Proof
-from asks.terms import Kept
+from asks.policies import terms
+from asks.policies.terms import Kept
+from asks.signed_channel.proof import Proof
 
 MAX_TEXT = 16_000
 MAX_ID = 2**63 - 1
@@ -290,7 +293,7 @@ def _editable(case: Case) -> Refused | None:
         why = "There is no action here that could be changed."
     elif case.terms.many_decide:
         why = "Several people decide about this, so nobody changes it alone. Nothing was approved."
-    elif case.terms.may_edit and case.gate.schema is params_schema.UNUSABLE:
+    elif case.terms.may_edit and case.gate.schema is schema.UNUSABLE:
         why = "Whoever carries this out takes no other call, so it stays as it is. Nothing was approved."
     else:
         why = ""
@@ -350,7 +353,7 @@ def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object
         },
         via=answer.via[:16],
     )
-    ledger.refusal(row)
+    chain.refusal(row)
     return refused
 
 

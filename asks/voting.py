@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents import events
-from asks import binding, hinting, ledger, terms
+from agents.events import log as events
+from asks import queue_hints
+from asks.actions import binding
+from asks.ledger import chain
 from asks.lifecycle import Meaning
 from asks.models import Ask, Vote
+from asks.policies import terms
 from asks.refusals import Case
 
 
@@ -46,7 +49,7 @@ def cast(case: Case) -> Vote:
         via=answer.via[:16],
         cast_at=case.session.locked_at,
     )
-    ledger.vote(vote, answer)
+    chain.vote(vote, answer)
     return vote
 
 
@@ -95,4 +98,4 @@ def say(case: Case, vote: Vote, standing: Tally) -> None:
         text=f"{said}: {count}. It is not decided yet.",
         data={"ask_id": case.ask.pk, "approvals": standing.approvals, "needed": standing.needed},
     )
-    hinting.queue_moved(case.ask)
+    queue_hints.queue_moved(case.ask)

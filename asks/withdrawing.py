@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events
+from agents.events import log as events
 from agents.models import Session
-from agents.words import storable
+from agents.text.storable import storable
 from asks import access, closing, refusals
 from asks.lifecycle import AskStatus
 from asks.locking import lock_ask

@@ -16,10 +16,10 @@ from django.db import connection, transaction
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from agents import announcing
+from agents.events import listeners
 from agents.lifecycle import AgentState
 from agents.models import Agent
-from agents.registering import register_agent
+from agents.registration import register_agent
 from asks import answering
 from asks.models import Ask
 from bench.figures import Figure
@@ -56,7 +56,7 @@ class _Samples:
         self._psycopg = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
         self._committed_at = 0
         self.statements: list[str] = []
-        announcing.heard_by(lambda *_: transaction.on_commit(self._stamp))
+        listeners.heard_by(lambda *_: transaction.on_commit(self._stamp))
 
     def _stamp(self) -> None:
         self._committed_at = time.perf_counter_ns()

@@ -163,8 +163,8 @@ def _say_here(session_id: str) -> float:
     from django.db import connection, transaction
 
     from agents.locking import lock_session
-    from workspace.models import EveSession
-    from workspace.protocols.eve import notes
+    from workspace.protocols.eve.models import EveSession
+    from workspace.protocols.eve.server import notes
 
     committed: list[float] = []
     opened = EveSession.objects.get(public_id=session_id)
@@ -221,8 +221,8 @@ def _agent() -> str:
     from django.contrib.auth.models import User
 
     from agents.lifecycle import AgentState
-    from agents.registering import register_agent
-    from workspace import keys
+    from agents.registration import register_agent
+    from workspace.accounts import api_keys
 
     owner = User.objects.create_user("bench")
     agent = register_agent(
@@ -233,13 +233,13 @@ def _agent() -> str:
         lifecycle=AgentState.ACTIVE,
     )
     scopes = ["run:create", "run:read", "ask:answer"]
-    return keys.create_key(name="bench", scopes=scopes, agent=agent, person=owner)[1]
+    return api_keys.create_key(name="bench", scopes=scopes, agent=agent, person=owner)[1]
 
 
 @contextmanager
 def _bare(folder: Path) -> Iterator[str]:
     from tests.live_server import PROJECT, free_port
-    from workspace.running import answers
+    from workspace.local.up import answers
 
     port = free_port()
     command = [sys.executable, "-m", "daphne", "-p", str(port), "bench.bare_streams:application"]

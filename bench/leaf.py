@@ -153,8 +153,8 @@ def _key() -> str:
     from django.contrib.auth.models import User
 
     from agents.lifecycle import AgentState
-    from agents.registering import register_agent
-    from workspace.keys import create_key
+    from agents.registration import register_agent
+    from workspace.accounts.api_keys import create_key
 
     owner = User.objects.create(username="owner")
     agent = register_agent(

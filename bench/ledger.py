@@ -13,7 +13,8 @@ from django.contrib.auth.models import User
 from django.test import override_settings
 
 from agents.models import Agent, Run, Session
-from asks import binding, ledger, ledger_facts, proving
+from asks.actions import binding
+from asks.ledger import chain, record_facts, verify
 from asks.lifecycle import AskKind, AskStatus, Meaning
 from asks.models import Ask, Gate, LedgerRecord, Option, Verdict
 from bench.figures import Figure
@@ -37,7 +38,7 @@ def measure(runs: int) -> list[Figure]:
 def _proving(owner: User) -> Figure:
     _fill(owner)
     started = time.perf_counter()
-    proved = proving.verify()
+    proved = verify.verify()
     seconds = time.perf_counter() - started
     note = f"{proved.records} records in {proved.chains} chains"
     return Figure("ledger: prove 100,000 verdicts", [seconds], unit="s", target=60, note=note)
@@ -65,12 +66,12 @@ def _ledger() -> Iterator[None]:
 @contextmanager
 def _no_ledger() -> Iterator[None]:
     """The same answer, and no record of it."""
-    before = ledger.verdict
-    ledger.verdict = lambda *_: None  # type: ignore[assignment]
+    before = chain.verdict
+    chain.verdict = lambda *_: None  # type: ignore[assignment]
     try:
         yield
     finally:
-        ledger.verdict = before
+        chain.verdict = before
 
 
 def _fill(owner: User) -> None:
@@ -145,10 +146,10 @@ def _verdict(owner: User, ask: Ask) -> Verdict:
 
 
 def _records(session: Session, verdicts: list[Verdict]) -> Iterator[LedgerRecord]:
-    head = ledger.Head(f"session:{session.pk}")
-    facts = ledger_facts.of_all("verdict", [verdict.pk for verdict in verdicts])
+    head = chain.Head(f"session:{session.pk}")
+    facts = record_facts.of_all("verdict", [verdict.pk for verdict in verdicts])
     for pk, told in sorted(facts.items()):
-        entry = ledger.Entry("verdict", f"verdict:{pk}", "human:owner", told)
-        record = ledger.record_after(head, entry, END)
-        head = ledger.Head(record.chain, record.seq, record.hash)
+        entry = chain.Entry("verdict", f"verdict:{pk}", "human:owner", told)
+        record = chain.record_after(head, entry, END)
+        head = chain.Head(record.chain, record.seq, record.hash)
         yield record

@@ -63,7 +63,7 @@ class _Ours:
         """Milliseconds from the commit of one event until it is in the page."""
         from django.db import transaction
 
-        from agents import events
+        from agents.events import log as events
         from agents.locking import lock_session
 
         time.sleep(BETWEEN)
@@ -138,7 +138,7 @@ def _session(context: Any, url: str) -> Any:
     from django.test import Client
 
     from agents.lifecycle import AgentState
-    from agents.registering import register_agent
+    from agents.registration import register_agent
 
     owner = User.objects.create(username="owner")
     agent = register_agent(
@@ -158,12 +158,12 @@ def _session(context: Any, url: str) -> Any:
 def _fragment_like(session: Any) -> Callable[[int], str]:
     """The message of an event like those we measure, under any number."""
     from agents.models import Event
-    from workspace.pages import parts
+    from workspace.pages import fragments
 
     def fragment(number: int) -> str:
         event = Event(session=session, kind="output", actor="agent:bench", seq=number)
         event.text, event.created_at = "reconciled 17 rows", session.created_at
-        return parts.events_html([event])
+        return fragments.events_html([event])
 
     return fragment
 
@@ -171,7 +171,7 @@ def _fragment_like(session: Any) -> Callable[[int], str]:
 @contextmanager
 def _echo_server(folder: Path) -> Iterator[str]:
     from tests.live_server import PROJECT, free_port
-    from workspace.running import answers
+    from workspace.local.up import answers
 
     port = free_port()
     command = [sys.executable, "-m", "daphne", "-p", str(port), "bench.echo:application"]

@@ -13,7 +13,7 @@ from django.test import Client, override_settings
 
 from agents.lifecycle import AgentState
 from agents.models import Agent
-from agents.registering import register_agent
+from agents.registration import register_agent
 from asks.models import Ask
 from bench.copying import multiply
 from bench.figures import Figure

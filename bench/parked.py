@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from agents.models import Agent, Event
-from agents.registering import register_agent
+from agents.registration import register_agent
 from bench.copying import multiply
 from bench.figures import Figure
 

@@ -10,7 +10,9 @@ from unittest.mock import patch
 from django.contrib.auth.models import User
 
 from agents.models import Agent
-from asks import grants, ledger, policies
+from asks.actions import grants
+from asks.ledger import chain
+from asks.policies import versions
 from bench.figures import Figure
 from tests.ledger.world import Draft, agent_of, ask_of, decide, home, person
 
@@ -38,7 +40,7 @@ def measure(runs: int) -> list[Figure]:
 
 
 def _put_in_force(agent: Agent, owner: User) -> None:
-    policies.add_version(agent_id=agent.pk, rules=RULES, why="Measured.", by=owner)
+    versions.add_version(agent_id=agent.pk, rules=RULES, why="Measured.", by=owner)
 
 
 def _answer(agent: Agent, owner: User, *, bare: bool) -> float:
@@ -53,8 +55,8 @@ def _answer(agent: Agent, owner: User, *, bare: bool) -> float:
 def _without() -> Iterator[None]:
     """The same answer with nothing asked of a policy, no grant, and no record of it."""
     with (
-        patch.object(ledger, "verdict", lambda *_: None),
+        patch.object(chain, "verdict", lambda *_: None),
         patch.object(grants, "mint", lambda *_: None),
-        patch.object(policies, "version_in_force", lambda _: 0),
+        patch.object(versions, "version_in_force", lambda _: 0),
     ):
         yield

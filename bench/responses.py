@@ -121,9 +121,9 @@ def _turn(house: House) -> tuple[float, float, float]:
 
 def _memory_of_streams(house: House) -> float:
     """Kilobytes of the web process for each stream of a response that goes on."""
-    from agents import steering
+    from agents import controls
 
-    steering.pause_agent(agent_id=house.agent.pk, by=house.agent.owners.get())
+    controls.pause_agent(agent_id=house.agent.pk, by=house.agent.owners.get())
     name = house.http.post("/responses", json={"input": "{}", "background": True}).json()["id"]
     limits = httpx.Limits(max_connections=STREAMS, max_keepalive_connections=0)
     headers = house.http.headers
@@ -187,8 +187,8 @@ def _agent(command: list[str]) -> tuple[Any, str]:
     from django.contrib.auth.models import User
 
     from agents.lifecycle import AgentState
-    from agents.registering import register_agent
-    from workspace import keys
+    from agents.registration import register_agent
+    from workspace.accounts import api_keys
 
     owner = User.objects.create_user("bench")
     agent = register_agent(
@@ -199,13 +199,13 @@ def _agent(command: list[str]) -> tuple[Any, str]:
         lifecycle=AgentState.ACTIVE,
     )
     scopes = ["run:create", "run:read", "ask:answer"]
-    return agent, keys.create_key(name="bench", scopes=scopes, agent=agent, person=owner)[1]
+    return agent, api_keys.create_key(name="bench", scopes=scopes, agent=agent, person=owner)[1]
 
 
 @contextmanager
 def _echo(folder: Path) -> Iterator[tuple[str, int]]:
     from tests.live_server import PROJECT, free_port
-    from workspace.running import answers
+    from workspace.local.up import answers
 
     port = free_port()
     command = [sys.executable, "-m", "daphne", "-p", str(port), "bench.echo:application"]

@@ -47,19 +47,19 @@ class _Asker:
     def __init__(self, stamps: Path) -> None:
         from django.contrib.auth.models import User
 
-        from agents import registering, steering
+        from agents import controls, registration
         from agents.lifecycle import AgentState
 
         self._stamps, self._answered = stamps, 0
         self._owner = User.objects.create(username="owner")
-        agent = registering.register_agent(
+        agent = registration.register_agent(
             slug="asker",
             owners=[self._owner],
             runtime_key="markers",
             settings={"command": _command(stamps, then=ASKS_AGAIN)},
             lifecycle=AgentState.ACTIVE,
         )
-        steering.start(session_id=agent.sessions.get().pk, by=self._owner)
+        controls.start(session_id=agent.sessions.get().pk, by=self._owner)
 
     def sample(self) -> float:
         """Milliseconds from the commit of one answer until the command runs again."""

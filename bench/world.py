@@ -21,7 +21,7 @@ def server() -> Iterator[TestServer]:
     """
     import django
 
-    from workspace.postgres import LocalPostgres
+    from workspace.local.postgres.instance import LocalPostgres
 
     django.setup()
     from tests.database import TestServer

@@ -25,8 +25,8 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
-from workspace.postgres import LocalPostgres
-from workspace.preparing import disconnect
+from workspace.local.database import disconnect
+from workspace.local.postgres.instance import LocalPostgres
 
 PROJECT = Path(__file__).resolve().parent.parent
 # Durable against the death of a process, not of the machine: the tests' data is worth nothing.

@@ -14,13 +14,14 @@ from factory.declarations import Sequence as Numbered
 from factory.django import DjangoModelFactory
 from pydantic import BaseModel
 
-from agents import runtime, settling, starting, steering
+from agents import claims, controls, settlement
 from agents.lifecycle import AgentState, Outcome, RunStatus
 from agents.models import Agent, Run, Session
-from agents.registering import open_session, register_agent
-from agents.runtime import Ended, Turn, TurnEvent
+from agents.registration import open_session, register_agent
+from agents.running import runtime
+from agents.running.runtime import Ended, Turn, TurnEvent
+from asks.actions.binding import of_gate
 from asks.answering import Answered, answer
-from asks.binding import of_gate
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask, Verdict
@@ -166,21 +167,21 @@ def owner_of(session: Session) -> User:
 
 def begin(session: Session, *, worker: str = "worker") -> Turn:
     """Start a session as its owner would, and claim the run as a worker would."""
-    run = steering.start(session_id=session.pk, by=owner_of(session))
+    run = controls.start(session_id=session.pk, by=owner_of(session))
     assert run is not None
     return claim(run, worker=worker)
 
 
 def claim(run: Run, *, worker: str = "worker") -> Turn:
     """Claim a run that is there to be claimed."""
-    turn = starting.claim(run_id=run.pk, worker=worker)
+    turn = claims.claim(run_id=run.pk, worker=worker)
     assert turn is not None
     return turn
 
 
 def finish(turn: Turn, outcome: Outcome = Outcome.WORK_DONE, **ended: Any) -> Run:
     """End a claimed run with an outcome and whatever else an ``Ended`` says."""
-    assert settling.settle(turn.fence, Ended(outcome=outcome, **ended))
+    assert settlement.settle(turn.fence, Ended(outcome=outcome, **ended))
     return Run.objects.get(pk=turn.run_id)
 
 
@@ -219,7 +220,7 @@ def verdict_on(asked: Ask, by: User, **answered: Any) -> Verdict:
 
 def _run_that_is(status: RunStatus, session: Session) -> Run:
     if status == RunStatus.QUEUED:
-        queued = steering.start(session_id=session.pk, by=owner_of(session))
+        queued = controls.start(session_id=session.pk, by=owner_of(session))
         assert queued is not None
         return queued
     if status in (RunStatus.WAITING_HUMAN, RunStatus.CONTINUED):
@@ -229,7 +230,7 @@ def _run_that_is(status: RunStatus, session: Session) -> Run:
         return Run.objects.get(pk=asked.run_id)
     turn = begin(session)
     if status == RunStatus.CANCELLED:
-        assert steering.stop(session_id=session.pk, by=owner_of(session))
+        assert controls.stop(session_id=session.pk, by=owner_of(session))
     elif status == RunStatus.FAILED:
         finish(turn, Outcome.RETRYABLE_ERROR, error="It broke.")
     elif status == RunStatus.COMPLETED:

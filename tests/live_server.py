@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from workspace.running import answers
+from workspace.local.up import answers
 
 PROJECT = Path(__file__).resolve().parent.parent
 MANAGE = [sys.executable, "-W", "ignore", str(PROJECT / "manage.py")]

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.races.racing import race
-from workspace.entry import LIFETIME, issue_path, issue_token, use_token
+from workspace.accounts.sign_in_links import LIFETIME, issue_path, issue_token, use_token
 from workspace.models import EntryLink
 
 pytestmark = pytest.mark.django_db

@@ -11,12 +11,12 @@ from django.db import connection
 from django.test import Client, override_settings
 from pytest_django import DjangoAssertNumQueries
 
-from agents.database import LOST
+from agents.db.retrying import LOST
 from agents.models import Session
 from asks import answering
 from tests.admin import world
 from tests.pages import world as asking
-from workspace import health
+from workspace.health import checks
 
 LOOPBACK: dict[str, Any] = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost"}
 AWAY: dict[str, Any] = {"REMOTE_ADDR": "192.0.2.7", "HTTP_HOST": "localhost"}
@@ -83,7 +83,7 @@ def test_not_ready_without_a_database_and_silent_about_why(
     def away() -> bool:
         raise error("password for needs_you@10.0.0.5 refused")
 
-    monkeypatch.setattr(health, "_database_answers", away)
+    monkeypatch.setattr(checks, "_database_answers", away)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["wrong"] == {"database": "The database does not answer."}

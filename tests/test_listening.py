@@ -5,8 +5,8 @@ import socket
 import pytest
 from django.test import override_settings
 
-from workspace.listening import PortError, address_for_people, listen
-from workspace.running import address_to_open
+from workspace.local.port import PortError, address_for_people, listen
+from workspace.local.up import address_to_open
 
 
 def test_socket_listens_on_a_free_port() -> None:

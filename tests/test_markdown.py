@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workspace.markdown import MAX_MARKDOWN, MAX_SHOWN, plain, render
-from workspace.visible import fold_blank_lines, visible, visible_line
+from workspace.text.markdown import MAX_MARKDOWN, MAX_SHOWN, plain, render
+from workspace.text.visible import fold_blank_lines, visible, visible_line
 
 ALLOWED = {
     *(

@@ -15,9 +15,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from workspace.postgres import LocalPostgres, PostgresError, database_url
-from workspace.process_table import is_running
-from workspace.state import PROJECT, state_dir
+from workspace.local.postgres.instance import LocalPostgres, PostgresError, database_url
+from workspace.local.process_table import is_running
+from workspace.local.state import PROJECT, state_dir
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 forks = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
@@ -189,7 +189,7 @@ def test_starts_that_race_end_with_one_server(postgres: LocalPostgres) -> None:
 
 def spawn_start(state: Path) -> subprocess.Popen[str]:
     code = (
-        "import sys; from pathlib import Path; from workspace.postgres import LocalPostgres;"
+        "import sys; from pathlib import Path; from workspace.local.postgres.instance import LocalPostgres;"
         "print(LocalPostgres(Path(sys.argv[1])).start())"
     )
     return subprocess.Popen(

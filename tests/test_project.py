@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from workspace.state import PROJECT
+from workspace.local.state import PROJECT
 
 LONGEST_FILE = 400  # lines
 LONGEST_FUNCTION = 60

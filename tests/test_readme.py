@@ -11,7 +11,7 @@ import pytest
 from django.core.management import get_commands
 from django.urls import Resolver404, resolve
 
-from agents import runtime
+from agents.running import runtime
 from asks.lifecycle import HTTP_STATUS, Reason
 from workspace.apps import RUNTIMES
 

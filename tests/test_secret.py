@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workspace.secret import kept_in
-from workspace.state import PROJECT
+from workspace.local.secret_key import kept_in
+from workspace.local.state import PROJECT
 
 
 def test_key_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_key_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
 
 def test_processes_that_make_it_at_once_agree(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from workspace.secret import kept_in;"
+        "import sys; from pathlib import Path; from workspace.local.secret_key import kept_in;"
         "print(kept_in(Path(sys.argv[1])))"
     )
     makers = [

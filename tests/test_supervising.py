@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from workspace.process_table import PROC, _from_proc, _from_ps, is_running, look_up
-from workspace.state import PROJECT
-from workspace.supervising import Supervisor, how_it_ended, pause_after
+from workspace.local.process_table import PROC, _from_proc, _from_ps, is_running, look_up
+from workspace.local.state import PROJECT
+from workspace.local.supervisor import Supervisor, how_it_ended, pause_after
 
 SLEEPER = ["sleep", "600"]
 STUBBORN = [
@@ -116,7 +116,7 @@ def _getpgid(pid: int) -> int:
 def test_child_that_does_not_heed_sigterm_is_killed(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workspace.supervising.STOP_SECONDS", 0.3)
+    monkeypatch.setattr("workspace.local.supervisor.STOP_SECONDS", 0.3)
     supervisor.start("stubborn", STUBBORN)
     pid = pid_of(supervisor)
     assert pid is not None
@@ -142,13 +142,13 @@ def test_child_follows_a_supervisor_that_is_killed(tmp_path: Path, platform: str
     follower.write_text(
         "import sys, time\n"
         f"sys.platform = {platform!r}\n"
-        "from workspace.following import follow_supervisor\n"
+        "from workspace.local.follow_supervisor import follow_supervisor\n"
         "follow_supervisor()\n"
         "time.sleep(600)\n"
     )
     command = [sys.executable, str(follower)]
     code = (
-        "import time; from workspace.supervising import Supervisor; s = Supervisor(print);"
+        "import time; from workspace.local.supervisor import Supervisor; s = Supervisor(print);"
         f"s.start('follower', {command!r}); print(s.children[0].process.pid, flush=True);"
         "time.sleep(600)"
     )
@@ -175,7 +175,7 @@ def test_variable_of_the_supervisor_is_not_passed_on(
 ) -> None:
     found = tmp_path / "found"
     code = (
-        "import os, pathlib, sys; from workspace.following import *; follow_supervisor();"
+        "import os, pathlib, sys; from workspace.local.follow_supervisor import *; follow_supervisor();"
         "pathlib.Path(sys.argv[1]).write_text(repr(os.environ.get(SUPERVISOR)))"
     )
     env_aware = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(PROJECT)!r}); {code}"]

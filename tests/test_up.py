@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from tests.live_server import MANAGE, PROJECT, free_port
-from workspace.postgres import LocalPostgres
-from workspace.process_table import PROC, is_running
-from workspace.running import answers
+from workspace.local.postgres.instance import LocalPostgres
+from workspace.local.process_table import PROC, is_running
+from workspace.local.up import answers
 
 PATIENCE = 60.0  # seconds until a test gives up; nothing is asserted about time
 

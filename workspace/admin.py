@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from agents.auditing import Audited, linked
+from agents.read_only_admin import Audited, linked
 from workspace.models import ApiKey, Delivery, OutboxItem, WebhookEndpoint
 
 

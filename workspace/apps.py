@@ -3,12 +3,12 @@ from django.apps import AppConfig
 PROTOCOLS = "workspace.protocols"
 RUNTIMES = {
     "markers": f"{PROTOCOLS}.markers.runtime.MarkersRuntime",
-    "eve": f"{PROTOCOLS}.eve.runtime.EveRuntime",
-    "eve-remote": f"{PROTOCOLS}.eve.remote.runtime.RemoteEveRuntime",
-    "leaf": f"{PROTOCOLS}.leaf.runtime.LeafRuntime",
-    "leaf-remote": f"{PROTOCOLS}.leaf.remote.RemoteLeafRuntime",
-    "responses": f"{PROTOCOLS}.responses.runtime.HybridRuntime",
-    "responses-remote": f"{PROTOCOLS}.responses.remote.runtime.RemoteResponsesRuntime",
+    "eve": f"{PROTOCOLS}.eve.agent.runtime.EveRuntime",
+    "eve-remote": f"{PROTOCOLS}.eve.client.runtime.RemoteEveRuntime",
+    "leaf": f"{PROTOCOLS}.leaf.agent.runtime.LeafRuntime",
+    "leaf-remote": f"{PROTOCOLS}.leaf.client.runtime.RemoteLeafRuntime",
+    "responses": f"{PROTOCOLS}.responses.agent.runtime.HybridRuntime",
+    "responses-remote": f"{PROTOCOLS}.responses.client.runtime.RemoteResponsesRuntime",
 }
 
 
@@ -19,19 +19,20 @@ class WorkspaceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from agents import announcing, runtime
-        from asks import ledger_facts
-        from workspace import key_facts
+        from agents.events import listeners
+        from agents.running import runtime
+        from asks.ledger import record_facts
+        from workspace.accounts import key_records
         from workspace.live import signals  # noqa: F401 -- connects itself
-        from workspace.notify import telling
-        from workspace.protocols.eve import ignoring
-        from workspace.protocols.leaf import publishing
-        from workspace.protocols.responses import projecting
+        from workspace.notify import outbox_writer
+        from workspace.protocols.eve.agent import ignoring
+        from workspace.protocols.leaf.server import publishing
+        from workspace.protocols.responses.server import projection
 
-        ledger_facts.tell_also(key_facts.KINDS, key_facts.UNRECORDED)
-        announcing.heard_by(telling.tell)
-        announcing.heard_by(ignoring.hear)
-        announcing.heard_by(publishing.hear)
-        announcing.heard_by(projecting.hear)
+        record_facts.tell_also(key_records.KINDS, key_records.UNRECORDED)
+        listeners.heard_by(outbox_writer.tell)
+        listeners.heard_by(ignoring.hear)
+        listeners.heard_by(publishing.hear)
+        listeners.heard_by(projection.hear)
         for key, path in RUNTIMES.items():
             runtime.load_when_used(key, path)

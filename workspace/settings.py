@@ -11,14 +11,15 @@ from pathlib import Path
 
 from csp.constants import NONE, SELF
 
-from workspace import database_url, postgres, secret
+from workspace.local import database_url, secret_key
+from workspace.local.postgres import instance
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-STATE_DIR = postgres.state_dir()
+STATE_DIR = instance.state_dir()
 
 DEBUG = False
 HTTPS = os.environ.get("HTTPS", "") == "1"
-SECRET_KEY = os.environ.get("SECRET_KEY") or secret.kept_in(STATE_DIR)
+SECRET_KEY = os.environ.get("SECRET_KEY") or secret_key.kept_in(STATE_DIR)
 ALLOWED_HOSTS = [
     host.strip()
     for host in os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
@@ -26,7 +27,7 @@ ALLOWED_HOSTS = [
 ]
 
 INSTALLED_APPS = [
-    "workspace.auditing.AuditConfig",
+    "workspace.audit_site.AuditConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -57,7 +58,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    "workspace.devices.remember_device",
+    "workspace.accounts.devices.remember_device",
 ]
 
 ROOT_URLCONF = "workspace.urls"
@@ -93,7 +94,7 @@ SERVER_SIDE = {
 #: The time-outs end a connection whose other side is gone, so that nothing hangs on it.
 DATABASES = {
     "default": {
-        **database_url.parsed(os.environ.get("DATABASE_URL") or postgres.database_url(STATE_DIR)),
+        **database_url.parsed(os.environ.get("DATABASE_URL") or instance.database_url(STATE_DIR)),
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
             "pool": {
@@ -104,7 +105,7 @@ DATABASES = {
                 # are there again as soon as the database is, however long that was away.
                 "reconnect_timeout": 2,
             },
-            # For what is asked at every request (agents.prepared): planned once per connection. All
+            # For what is asked at every request (agents.db.statements): planned once per connection. All
             # other statements come with their values in them and are planned by these.
             "prepare_threshold": 0,
             "options": " ".join(f"-c {name}={value}" for name, value in SERVER_SIDE.items()),
@@ -184,7 +185,7 @@ X_FRAME_OPTIONS = "DENY"
 #: No form here takes more; what is larger is refused with 413 or 400 before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
-AGENT_TEXT_RENDERER = "workspace.markdown.render"
+AGENT_TEXT_RENDERER = "workspace.text.markdown.render"
 
 #: The command that is told what happens, as an argument list, and what of it; see docs/outside.md.
 NEEDS_YOU_EVENT_HOOK = shlex.split(os.environ.get("NEEDS_YOU_EVENT_HOOK", ""))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from workspace import entry, health
+from workspace.accounts import sign_in_links
+from workspace.health import checks
 from workspace.pages import (
     account,
     agents,
@@ -17,7 +18,7 @@ from workspace.pages import (
     given_up,
     hours,
     needs_you,
-    proving_who,
+    reauthentication,
     receipts,
     sessions,
 )
@@ -34,11 +35,11 @@ urlpatterns = [
     path("asks/<int:ask_id>/extend", claims.extend, name="extend"),
     path("asks/<int:ask_id>/again", backlog.again, name="again"),
     path("asks/<int:ask_id>/drop", backlog.drop, name="drop"),
-    path("backlog/", backlog.backlog, name="backlog"),
+    path("backlog/", backlog.list_backlog, name="backlog"),
     path("delegations/", delegations.delegations, name="delegations"),
     path("delegations/<int:delegation_id>/revoke", delegations.revoke, name="delegation_revoke"),
     path("hours", hours.hours, name="hours"),
-    path("prove", proving_who.prove, name="prove"),
+    path("prove", reauthentication.prove, name="prove"),
     path("agents/", agents.agents, name="agents"),
     path("agents/new", agents.agent_new, name="agent_new"),
     path("agents/<slug:slug>/", agents.agent, name="agent"),
@@ -59,14 +60,14 @@ urlpatterns = [
     path("decisions/<int:ask_id>/receipt/", receipts.receipt, name="receipt"),
     path("login", account.SignIn.as_view(), name="login"),
     path("logout", account.SignOut.as_view(), name="logout"),
-    path("enter/<str:token>", entry.enter, name="enter"),
+    path("enter/<str:token>", sign_in_links.enter, name="enter"),
     path("api/", include("workspace.api.urls")),
     path("", include("workspace.protocols.leaf.urls")),
     path("", include("workspace.protocols.responses.urls")),
     path("", include("workspace.protocols.eve.urls")),
-    path("healthz", health.healthz, name="healthz"),
-    path("readyz", health.readyz, name="readyz"),
-    path("metrics", health.metrics_page, name="metrics"),
+    path("healthz", checks.healthz, name="healthz"),
+    path("readyz", checks.readyz, name="readyz"),
+    path("metrics", checks.metrics_page, name="metrics"),
     path("admin/", admin.site.urls),
 ]
 

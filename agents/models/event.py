@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.append_only import append_only
+from agents.db.append_only import append_only
 from agents.models.run import Run
 from agents.models.session import Session
 

@@ -12,7 +12,7 @@ from agents.lifecycle import WAKING_CAUSES, Cause, SessionState, Status
 from agents.models.agent import Agent
 
 if TYPE_CHECKING:
-    from agents.writing import Unwritten
+    from agents.db.unit_of_work import Unwritten
 
 
 class Session(models.Model):
@@ -58,7 +58,7 @@ class Session(models.Model):
     #: When its lock was taken: the one moment of all that is done under it. Not stored, and missing
     #: from a session that is not locked. See ``agents.locking``.
     locked_at: datetime
-    #: What is written along with the session's standing. Not stored. See ``agents.writing``.
+    #: What is written along with the session's standing. Not stored. See ``agents.db.unit_of_work``.
     unwritten: Unwritten | None = None
 
     class Meta:

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import events, moves, prose, registering
+from agents import registration, transitions
+from agents.events import log as events
 from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.locking import lock_agent, lock_session
 from agents.models import Agent, Run, Session
-from agents.words import storable
-from asks import ledger, raising
+from agents.text import html
+from agents.text.storable import storable
+from asks import raising
 from asks.approvals.items import Item
-from asks.draft_check import BadDraft, check
+from asks.draft_validation import BadDraft, check
 from asks.drafts import AskDraft, OptionDraft
+from asks.ledger import chain
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 
@@ -86,7 +89,7 @@ def import_items(
         actor=f"human:{by.get_username()}",
         text=f"{len(made)} items were imported from {storable(file)[:200]}.",
     )
-    moves.restate(session, moves.live_run(session))
+    transitions.restate(session, transitions.live_run(session))
     return made, refused
 
 
@@ -96,7 +99,7 @@ def _session(agent: Agent) -> Session:
     known = before.values_list("session_id", flat=True).first()
     if known is not None:
         return lock_session(known)
-    return lock_session(registering.open_session(agent, title=TITLE).pk)
+    return lock_session(registration.open_session(agent, title=TITLE).pk)
 
 
 def _run(session: Session) -> Run:
@@ -130,7 +133,7 @@ def _import(session: Session, run: Run, planned: Planned, file: str, by: Abstrac
         ask = _history(session, run, draft, item, file)
     else:
         ask = raising.create(session, run, draft, imported=True)
-    ledger.imported(ask, by=by, source=draft.context)
+    chain.imported(ask, by=by, source=draft.context)
     return ask
 
 
@@ -156,7 +159,7 @@ def _history(session: Session, run: Run, draft: AskDraft, item: Item, file: str)
         agent=session.agent,
         request_key=draft.request_key,
         prompt=draft.prompt,
-        prompt_html=prose.to_html(draft.prompt),
+        prompt_html=html.to_html(draft.prompt),
         context=draft.context,
         imported=True,
         status=AskStatus.WITHDRAWN,

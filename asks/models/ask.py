@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import JSONField, Q, Value
 from django.db.models.functions import Now
 
-from agents.append_only import append_only
+from agents.db.append_only import append_only
 from agents.models import Agent, Run, Session
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
 
@@ -20,7 +20,7 @@ class Ask(models.Model):
     ``prompt_html`` is the prompt rendered and sanitised once. ``context`` is what else the agent
     showed with it. ``agent`` repeats the session's agent so that a person's queue is one index.
 
-    What the policy said of it when it was raised stands in ``terms`` (see ``asks.policies``) and in
+    What the policy said of it when it was raised stands in ``terms`` (see ``asks.policies.versions``) and in
     the columns a queue is filtered by: ``answered_by`` is the group that answers, the owners if
     none; ``barred`` are the people who may not, because the run was started for them.
     ``card_version`` moves whenever an open ask's card would look different.

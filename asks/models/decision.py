@@ -5,11 +5,11 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.append_only import append_only
+from agents.db.append_only import append_only
 from asks.lifecycle import Meaning, Reason
 from asks.models.ask import Ask, Option
 
-#: A character that is neither white space nor without width, for PostgreSQL. ``agents.words`` knows
+#: A character that is neither white space nor without width, for PostgreSQL. ``agents.text.storable`` knows
 #: more of them; this much the database itself refuses.
 VISIBLE = (
     r"[^[:space:]\u0001-\u001f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from agents.append_only import append_only
+from agents.db.append_only import append_only
 
 #: Kinds of which a subject has one record at most.
 ONCE = (

@@ -5,14 +5,14 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.append_only import append_only
+from agents.db.append_only import append_only
 from agents.models import Agent
 
 
 class Policy(models.Model):
     """One version of an agent's policy, never changed. Version 0 is built in and has no row.
 
-    ``rules`` is the JSON that ``asks.policy_rules.Document`` reads.
+    ``rules`` is the JSON that ``asks.policies.rules.Document`` reads.
     """
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="policies")

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from agents.append_only import append_only
+from agents.db.append_only import append_only
 from asks.lifecycle import Meaning
 from asks.models.ask import Ask, Option
 

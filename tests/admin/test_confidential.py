@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agents.models import InboxItem
-from asks import grants
+from asks.actions import grants
 from asks.answering import Voted, answer
 from asks.drafts import ActionDraft
 from asks.models import Ask, Grant, LedgerRecord, Refusal, SignedFile, Verdict, Vote

@@ -13,15 +13,17 @@ from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import anchoring, answering, delegating, dropping, expiry, grants
+from asks import answering, backlog, delegation, expiry
+from asks.actions import grants
+from asks.ledger import anchors
 from asks.models import Ask, SignedFile
 from tests.factories import REFUND, AgentFactory, UserFactory, echo_of, home_of
 from tests.policies.world import asked, in_force
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.models import Delivery, OutboxItem, WebhookEndpoint
-from workspace.notify import outbox, webhook
+from workspace.notify import deliveries, webhook
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -48,8 +50,8 @@ def fill(count: int) -> None:
         in_force(agent, {"operation": "refund", "quorum": 2}, by=owner, **terms)
         _decide(asked(home_of(agent)), owner, colleague)
         _leave_undecided(asked(home_of(agent)), owner)
-        delegating.delegate(by=owner, to=colleague, ends_at=clock.now() + DAY, reason="Away")
-        keys.create_key(name=f"of {agent.slug}", scopes=["run:read"], agent=agent)
+        delegation.delegate(by=owner, to=colleague, ends_at=database_now() + DAY, reason="Away")
+        api_keys.create_key(name=f"of {agent.slug}", scopes=["run:read"], agent=agent)
         _tell(agent, owner)
 
 
@@ -63,16 +65,16 @@ def _decide(voted: Ask, owner: User, colleague: User) -> None:
 
 
 def _leave_undecided(late: Ask, owner: User) -> None:
-    Ask.objects.filter(pk=late.pk).update(expires_at=clock.now())
+    Ask.objects.filter(pk=late.pk).update(expires_at=database_now())
     expiry.expire_due()
-    dropping.drop(ask_id=late.pk, by=owner, reason="Too late.")
-    anchoring.anchor()
+    backlog.drop(ask_id=late.pk, by=owner, reason="Too late.")
+    anchors.anchor()
 
 
 def _tell(agent: Agent, owner: User) -> None:
     url = f"https://example.com/{agent.slug}"
     WebhookEndpoint.objects.create(url=url, owner=owner, secret=webhook.new_secret())
-    outbox.spread()
+    deliveries.spread()
     assert Delivery.objects.exists()
     assert OutboxItem.objects.exists()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents import events
-from agents.events import NewEvent
+from agents.events import log as events
+from agents.events.log import NewEvent
 from agents.locking import lock_session
 from agents.models import Agent, Run, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from tests.factories import RunFactory
 
 pytestmark = pytest.mark.django_db

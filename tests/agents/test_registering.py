@@ -12,7 +12,7 @@ from django.db.transaction import TransactionManagementError
 from agents.lifecycle import AgentState, Status
 from agents.locking import lock_session, lock_sessions
 from agents.models import Agent, Session
-from agents.registering import open_session, register_agent
+from agents.registration import open_session, register_agent
 
 pytestmark = pytest.mark.django_db
 

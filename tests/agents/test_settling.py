@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import clock, messaging, settling, starting, steering
+from agents import claims, controls, messages, settlement
+from agents.db.expressions import database_now
 from agents.lifecycle import Cause, InboxKind, InboxState, Outcome, RunStatus, Status
 from agents.models import Agent, Lane, Run, Session
-from agents.registering import open_session
-from agents.runtime import Ended, Fence, Mail
+from agents.registration import open_session
+from agents.running.runtime import Ended, Fence, Mail
 from tests.factories import AgentFactory, begin, claim, draft, finish, home_of, turn_of
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +26,7 @@ MEANWHILE = ("nothing", "message", "mail")
 
 def happen(what: str, session: Session, by: User) -> None:
     if what == "message":
-        messaging.post_message(session_id=session.pk, by=by, text="Meanwhile.")
+        messages.post_message(session_id=session.pk, by=by, text="Meanwhile.")
     elif what == "mail":
         sender: Agent = AgentFactory(owners=[by])
         turn_of(home_of(sender), mails=(Mail(session.agent.slug, "Meanwhile."),))
@@ -48,7 +49,7 @@ def expected_status(outcome: Outcome, *, asks: bool, meanwhile: str) -> RunStatu
 def test_every_way_a_turn_can_end(
     session: Session, owner: User, outcome: Outcome, asks: bool, meanwhile: str
 ) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="Given.")
+    messages.post_message(session_id=session.pk, by=owner, text="Given.")
     turn = claim(session.runs.get())
     happen(meanwhile, session, owner)
 
@@ -86,7 +87,7 @@ def test_a_lost_claim_changes_nothing(session: Session) -> None:
     other = Fence(turn.run_id, turn.session_id, turn.epoch + 1)
     before = session.events.count()
     ended = Ended(outcome=Outcome.WORK_DONE, report="Done.", asks=(draft(),))
-    assert not settling.settle(other, ended)
+    assert not settlement.settle(other, ended)
     assert Run.objects.get().status == RunStatus.RUNNING
     assert session.events.count() == before
 
@@ -97,7 +98,7 @@ def test_a_turn_is_settled_once(session: Session) -> None:
     finish(turn)
     session.refresh_from_db()
     moved = session.moved_at
-    assert not settling.settle(turn.fence, Ended(outcome=Outcome.BLOCKED))
+    assert not settlement.settle(turn.fence, Ended(outcome=Outcome.BLOCKED))
     session.refresh_from_db()
     assert (session.moved_at, session.last_outcome) == (moved, Outcome.WORK_DONE)
 
@@ -183,7 +184,7 @@ def test_a_limit_holds_every_agent_of_its_lane(owner: User) -> None:
         home_of(AgentFactory(owners=[owner], wake={"kind": "continuous"}, lane=lane))
         for lane in ("vendor", "vendor", "")
     )
-    passes_at = clock.now() + timedelta(hours=96)
+    passes_at = database_now() + timedelta(hours=96)
     turn_of(limited, Outcome.RATE_LIMITED, retry_at=passes_at, error="Resets in 96h.")
     limited.refresh_from_db()
     assert (limited.wake_at, limited.wake_cause) == (passes_at, Cause.RESOURCE)
@@ -192,8 +193,8 @@ def test_a_limit_holds_every_agent_of_its_lane(owner: User) -> None:
 
     for session in (other, elsewhere):
         finish(claim(session.runs.get()))
-        Session.objects.filter(pk=session.pk).update(wake_at=clock.now())
-    from agents.ticking import tick
+        Session.objects.filter(pk=session.pk).update(wake_at=database_now())
+    from agents.jobs.tick import tick
 
     tick()
     other.refresh_from_db()
@@ -208,12 +209,12 @@ def test_a_limit_holds_every_agent_of_its_lane(owner: User) -> None:
 def test_a_person_is_not_held_by_a_limit(owner: User) -> None:
     session = home_of(AgentFactory(owners=[owner], lane="vendor"))
     turn_of(session, Outcome.RATE_LIMITED)
-    assert steering.start(session_id=session.pk, by=owner)
+    assert controls.start(session_id=session.pk, by=owner)
 
 
 def test_the_later_end_of_a_limit_counts(owner: User) -> None:
     first, second = (home_of(AgentFactory(owners=[owner], lane="vendor")) for _ in range(2))
-    late = clock.now() + timedelta(hours=5)
+    late = database_now() + timedelta(hours=5)
     turn_of(first, Outcome.RATE_LIMITED, retry_at=late)
     turn_of(second, Outcome.RATE_LIMITED)
     assert Lane.objects.get().blocked_until == late
@@ -236,7 +237,7 @@ def test_a_limit_never_makes_a_session_spin(
 
 @pytest.mark.case("aoa-34", "aoa-41")
 def test_a_failed_turn_owes_again_what_it_was_given(session: Session, owner: User) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="Hello.")
+    messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     finish(claim(session.runs.get()), Outcome.RETRYABLE_ERROR)
     item = session.inbox.get()
     assert (item.state, item.leased_by, item.attempts) == (InboxState.QUEUED, None, 1)
@@ -245,7 +246,7 @@ def test_a_failed_turn_owes_again_what_it_was_given(session: Session, owner: Use
 
 @pytest.mark.case("aoa-35")
 def test_a_completed_turn_is_done_with_what_it_was_given(session: Session, owner: User) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="Hello.")
+    messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     finish(claim(session.runs.get()))
     assert session.inbox.get().state == InboxState.ACKED
     assert session.runs.count() == 1
@@ -254,9 +255,9 @@ def test_a_completed_turn_is_done_with_what_it_was_given(session: Session, owner
 def test_a_message_that_a_queued_run_will_carry_starts_no_second_one(
     session: Session, owner: User
 ) -> None:
-    run = steering.start(session_id=session.pk, by=owner)
+    run = controls.start(session_id=session.pk, by=owner)
     assert run is not None
-    messaging.post_message(session_id=session.pk, by=owner, text="And this.")
+    messages.post_message(session_id=session.pk, by=owner, text="And this.")
     turn = claim(run)
     assert [given.body for given in turn.given] == ["And this."]
     finish(turn)
@@ -267,19 +268,19 @@ def test_a_run_that_was_taken_over_carries_what_came_in_between(
     session: Session, owner: User
 ) -> None:
     turn = begin(session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Meanwhile.")
-    Run.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+    messages.post_message(session_id=session.pk, by=owner, text="Meanwhile.")
+    Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     again = claim(Run.objects.get())
     assert [given.body for given in again.given] == ["Meanwhile."]
-    assert not settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+    assert not settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
     finish(again)
     assert session.runs.count() == 1
 
 
 def test_a_run_given_back_keeps_what_it_was_given(session: Session, owner: User) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="Hello.")
+    messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     turn = claim(session.runs.get())
-    starting.give_back(turn.fence)
+    claims.give_back(turn.fence)
     again = claim(session.runs.get())
     assert (again.epoch, [given.body for given in again.given]) == (2, ["Hello."])
 
@@ -343,8 +344,8 @@ def test_the_inbox_of_another_session_is_left_alone(
     agent: Agent, session: Session, owner: User
 ) -> None:
     other = open_session(agent)
-    steering.pause_agent(agent_id=agent.pk, by=owner)
-    messaging.post_message(session_id=other.pk, by=owner, text="For the other.")
-    steering.resume_agent(agent_id=agent.pk, by=owner)
+    controls.pause_agent(agent_id=agent.pk, by=owner)
+    messages.post_message(session_id=other.pk, by=owner, text="For the other.")
+    controls.resume_agent(agent_id=agent.pk, by=owner)
     turn_of(session)
     assert other.inbox.get(kind=InboxKind.MESSAGE).state == InboxState.QUEUED

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agents import waking
+from agents import wakes
 from agents.wake_policy import Continuous, Manual, OnMessage, Schedule, parse
 
 
@@ -135,7 +135,7 @@ def test_the_next_start_always_lies_ahead(cron: str, zone: str, moment: datetime
 @pytest.mark.case("aoa-1")
 def test_idle_back_off_doubles() -> None:
     policy = Continuous()
-    delays = [waking.idle_delay(policy, n, jitter=0).total_seconds() for n in range(1, 9)]
+    delays = [wakes.idle_delay(policy, n, jitter=0).total_seconds() for n in range(1, 9)]
     assert delays == [60, 120, 240, 480, 960, 1920, 3600, 3600]
 
 
@@ -145,12 +145,12 @@ def test_idle_back_off_is_capped_and_stretched_by_a_tenth_at_most(
     streak: int, jitter: float
 ) -> None:
     policy = Continuous()
-    delay = waking.idle_delay(policy, streak, jitter)
+    delay = wakes.idle_delay(policy, streak, jitter)
     assert timedelta(seconds=60) <= delay <= 1.1 * timedelta(seconds=policy.idle_max_seconds)
-    assert delay <= 1.1 * waking.idle_delay(policy, streak, jitter=0) + timedelta(microseconds=1)
+    assert delay <= 1.1 * wakes.idle_delay(policy, streak, jitter=0) + timedelta(microseconds=1)
 
 
 @pytest.mark.case("aoa-11")
 def test_failures_back_off_to_a_quarter_of_an_hour() -> None:
-    delays = [waking.error_delay(n).total_seconds() for n in (0, 1, 2, 3, 4, 5, 6, 7, 10**6)]
+    delays = [wakes.error_delay(n).total_seconds() for n in (0, 1, 2, 3, 4, 5, 6, 7, 10**6)]
     assert delays == [30, 30, 60, 120, 240, 480, 900, 900, 900]

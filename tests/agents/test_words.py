@@ -10,7 +10,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.words import MAX_DEPTH, is_blank, is_storable, storable
+from agents.text.storable import MAX_DEPTH, is_blank, is_storable, storable
 
 BLANK = [
     "",

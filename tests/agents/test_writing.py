@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from agents import events, moves, prepared, writing
-from agents.events import NewEvent
+from agents import transitions
+from agents.db import statements, unit_of_work
+from agents.events import log as events
+from agents.events.log import NewEvent
 from agents.lifecycle import Cause, InboxKind, RunStatus
 from agents.locking import lock_session
 from agents.models import InboxItem, Run, Session
@@ -34,13 +36,13 @@ def test_all_goes_along_with_the_standing(
 ) -> None:
     locked = lock_session(session.pk)
     before = told(session)
-    with django_assert_num_queries(1), writing.together(locked):
+    with django_assert_num_queries(1), unit_of_work.together(locked):
         first = events.record(locked, "output", actor="a", text="One.", run=run)
         events.record(locked, "output", actor="a", text="Two.")
-        writing.add(locked, a_message(locked))
+        unit_of_work.add(locked, a_message(locked))
         claim = {"epoch": 1, "worker": "w", "lease_until": locked.locked_at}
-        moves.move(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
-        moves.restate(locked, run)
+        transitions.move(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
+        transitions.restate(locked, run)
     assert first is not None
     assert first.pk == session.events.get(text="One.").pk
     number = len(before)
@@ -53,10 +55,10 @@ def test_all_goes_along_with_the_standing(
 
 def test_what_no_standing_took_along_is_written_at_the_end(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
-    with writing.together(locked):
-        moves.restate(locked, run)
+    with unit_of_work.together(locked):
+        transitions.restate(locked, run)
         events.record(locked, "output", actor="a", text="Late.", run=run)
-        writing.add(locked, a_message(locked))
+        unit_of_work.add(locked, a_message(locked))
     session.refresh_from_db()
     assert told(session)[-1] == (session.last_seq, "Late.")
     assert session.inbox.exists()
@@ -65,7 +67,7 @@ def test_what_no_standing_took_along_is_written_at_the_end(session: Session, run
 
 def test_a_key_lands_once_among_what_is_not_written_yet(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
-    with writing.together(locked):
+    with unit_of_work.together(locked):
         for of in (run, run, None):
             events.record(locked, "report", actor="a", text="Once.", run=of, once_key="k")
         events.record_all(locked, [NewEvent("report", "a", once_key="k")] * 2, run=run)
@@ -76,13 +78,13 @@ def test_a_key_lands_once_among_what_is_not_written_yet(session: Session, run: R
 
 def test_a_run_that_ends_makes_room_for_the_next(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
-    moves.move(locked, run, RunStatus.RUNNING, worker="w", lease_until=locked.locked_at)
-    with writing.together(locked):
-        moves.move(locked, run, RunStatus.COMPLETED, at_the_end=True)
+    transitions.move(locked, run, RunStatus.RUNNING, worker="w", lease_until=locked.locked_at)
+    with unit_of_work.together(locked):
+        transitions.move(locked, run, RunStatus.COMPLETED, at_the_end=True)
         events.record(locked, "ended", actor="system", run=run)
-        writing.write_moves(locked)
-        new = prepared.add(Run(session=locked, number=run.number + 1, cause=Cause.HUMAN))
-        moves.restate(locked, new)
+        unit_of_work.write_moves(locked)
+        new = statements.add(Run(session=locked, number=run.number + 1, cause=Cause.HUMAN))
+        transitions.restate(locked, new)
     assert list(session.runs.order_by("number").values_list("status", flat=True)) == [
         RunStatus.COMPLETED,
         RunStatus.QUEUED,
@@ -93,13 +95,13 @@ def test_a_run_is_written_once_as_it_is_in_the_end(
     session: Session, run: Run, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     locked = lock_session(session.pk)
-    with django_assert_num_queries(1), writing.together(locked):
+    with django_assert_num_queries(1), unit_of_work.together(locked):
         for count in (1, 2):
             run.open_asks = count
-            writing.move(locked, run, ["open_asks"])
+            unit_of_work.move(locked, run, ["open_asks"])
         claim = {"worker": "w", "lease_until": locked.locked_at}
-        moves.move(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
-        moves.restate(locked, run)
+        transitions.move(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
+        transitions.restate(locked, run)
     found = Run.objects.get(pk=run.pk)
     assert (found.open_asks, found.status, found.worker) == (2, RunStatus.RUNNING, "w")
 
@@ -107,8 +109,8 @@ def test_a_run_is_written_once_as_it_is_in_the_end(
 def test_row_by_row_where_nothing_is_put_together(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
     events.record(locked, "output", actor="a", text="Now.", run=run)
-    writing.add(locked, a_message(locked))
-    writing.move(locked, run, ["worker"])
+    unit_of_work.add(locked, a_message(locked))
+    unit_of_work.move(locked, run, ["worker"])
     session.refresh_from_db()
     assert told(session)[-1] == (session.last_seq, "Now.")
     assert session.inbox.exists()

@@ -13,7 +13,7 @@ from asks.models import Ask, Refusal, Verdict
 from tests.api import world
 from tests.api.calling import Caller
 from tests.api.world import Cast
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.models import ApiKey, OutboxItem
 
 pytestmark = pytest.mark.django_db
@@ -277,7 +277,7 @@ def test_a_person_who_lost_the_agent_lost_it_here_too(cast: Cast, as_owner: Call
 def test_a_key_revoked_mid_way_ends_there(cast: Cast, as_owner: Caller) -> None:
     ask = world.asked(cast.agent, world.approval())
     shown = as_owner.get(f"/api/asks/{ask.pk}").json
-    keys.revoke_key(ApiKey.objects.get(person=cast.owner).name)
+    api_keys.revoke_key(ApiKey.objects.get(person=cast.owner).name)
     body = {"option": "yes", "binding": shown["binding"]}
     assert as_owner.post(f"/api/asks/{ask.pk}/answer", body).status == 401
     assert Ask.objects.get(pk=ask.pk).status == "open"

@@ -8,8 +8,8 @@ from asks.models import LedgerRecord, Refusal
 from tests.api import world
 from tests.api.calling import Caller
 from tests.api.world import Cast
-from workspace import keys
-from workspace.throttling import MOST_REMEMBERED, Tries
+from workspace.accounts import api_keys
+from workspace.accounts.throttling import MOST_REMEMBERED, Tries
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.case("C71")
 def test_an_agents_key_fills_neither_the_audit_nor_the_ledger(cast: Cast) -> None:
     ask = world.asked(cast.agent, world.approval())
-    _, token = keys.create_key(name="own", scopes=("run:read", "ask:create"), agent=cast.agent)
+    _, token = api_keys.create_key(name="own", scopes=("run:read", "ask:create"), agent=cast.agent)
     said = [Caller(token).post(f"/api/asks/{ask.pk}/answer", {"option": "yes"}) for _ in range(25)]
     assert [one.status for one in said] == [403] * 20 + [429] * 5
     assert said[-1].json["reason"] == "too_many_attempts"
@@ -28,7 +28,7 @@ def test_an_agents_key_fills_neither_the_audit_nor_the_ledger(cast: Cast) -> Non
 
 def test_another_key_is_not_held_up(cast: Cast) -> None:
     ask = world.asked(cast.agent, world.approval())
-    _, own = keys.create_key(name="own", scopes=("run:read",), agent=cast.agent)
+    _, own = api_keys.create_key(name="own", scopes=("run:read",), agent=cast.agent)
     for _ in range(21):
         Caller(own).post(f"/api/asks/{ask.pk}/answer", {})
     body = {"option": "yes", "binding": world.echo_of(ask)}

@@ -14,16 +14,17 @@ from typing import Any
 from django.contrib.auth.models import User
 from pydantic import BaseModel
 
-from agents import runtime, settling, starting, steering
+from agents import claims, controls, settlement
 from agents.lifecycle import AgentState, Outcome
 from agents.models import Agent, Session
-from agents.registering import register_agent
-from agents.runtime import Ended, Turn, TurnEvent
-from asks import binding
+from agents.registration import register_agent
+from agents.running import runtime
+from agents.running.runtime import Ended, Turn, TurnEvent
+from asks.actions import binding
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask, Gate
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.models import ApiKey
 
 _numbers = itertools.count(1)
@@ -118,11 +119,11 @@ def turn(agent: Agent, *drafts: AskDraft, outcome: Outcome = Outcome.BLOCKED) ->
     """One whole turn of an agent's home session, ended by hand."""
     owner = agent.owners.order_by("pk").first()
     assert owner is not None
-    run = steering.start(session_id=home(agent).pk, by=owner)
+    run = controls.start(session_id=home(agent).pk, by=owner)
     assert run is not None
-    claimed = starting.claim(run_id=run.pk, worker="test")
+    claimed = claims.claim(run_id=run.pk, worker="test")
     assert claimed is not None
-    assert settling.settle(claimed.fence, Ended(outcome=outcome, asks=drafts))
+    assert settlement.settle(claimed.fence, Ended(outcome=outcome, asks=drafts))
 
 
 def asked(agent: Agent, *drafts: AskDraft) -> Ask:
@@ -150,4 +151,6 @@ def made_key(
     agent: Agent | None = None,
     scopes: tuple[str, ...] = ("run:read", "ask:answer"),
 ) -> tuple[ApiKey, str]:
-    return keys.create_key(name=f"key-{next(_numbers)}", scopes=scopes, agent=agent, person=person)
+    return api_keys.create_key(
+        name=f"key-{next(_numbers)}", scopes=scopes, agent=agent, person=person
+    )

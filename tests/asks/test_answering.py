@@ -9,7 +9,7 @@ from unittest.mock import ANY
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import Cause, InboxState, Outcome, RunStatus, SessionState, Status
 from agents.models import Run, Session
 from asks import closing
@@ -199,7 +199,7 @@ def test_an_ask_that_outlived_its_run_starts_a_run_of_its_own(
     session: Session, owner: User
 ) -> None:
     asked = AskFactory(session=session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on without me.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on without me.")
     finish(claim(session.runs.latest("number")))
     session.refresh_from_db()
     assert (session.status, session.wake_at) == (Status.WAITING_HUMAN, None)
@@ -212,7 +212,7 @@ def test_an_ask_that_outlived_its_run_starts_a_run_of_its_own(
 
 def test_each_ask_that_outlived_its_run_wakes(session: Session, owner: User) -> None:
     first, second = ask(session, draft(), draft())
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on without me.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on without me.")
     finish(claim(session.runs.latest("number")))
     verdict_on(first, owner)
     assert runs_of(session)[2:] == [RunStatus.QUEUED]
@@ -223,7 +223,7 @@ def test_each_ask_that_outlived_its_run_wakes(session: Session, owner: User) -> 
 
 def test_it_starts_past_a_run_that_waits_for_something_else(session: Session, owner: User) -> None:
     old = AskFactory(session=session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on without me.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on without me.")
     finish(claim(session.runs.latest("number")), Outcome.BLOCKED, asks=(draft(),))
     session.refresh_from_db()
     assert session.open_asks == 2
@@ -237,7 +237,7 @@ def test_an_answer_while_a_later_run_is_under_way_starts_the_one_after(
     session: Session, owner: User
 ) -> None:
     asked = AskFactory(session=session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on without me.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on without me.")
     turn = claim(session.runs.latest("number"))
     verdict_on(asked, owner, option="us")
     assert runs_of(session) == [RunStatus.CONTINUED, RunStatus.RUNNING]
@@ -249,7 +249,7 @@ def test_an_answer_while_a_later_run_is_under_way_starts_the_one_after(
 @pytest.mark.case("C46")
 def test_an_answer_does_not_wait_for_a_back_off(session: Session, owner: User) -> None:
     asked = AskFactory(session=session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on without me.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on without me.")
     finish(claim(session.runs.latest("number")), Outcome.RETRYABLE_ERROR)
     session.refresh_from_db()
     assert session.wake_at is not None
@@ -265,7 +265,7 @@ def test_an_answer_does_not_wait_for_a_back_off(session: Session, owner: User) -
 def test_a_paused_answer_is_kept_until_resumed(session: Session, owner: User, how: str) -> None:
     asked = AskFactory(session=session)
     if how == "agent":
-        steering.pause_agent(agent_id=session.agent_id, by=owner)
+        controls.pause_agent(agent_id=session.agent_id, by=owner)
     else:
         Session.objects.filter(pk=session.pk).update(state=SessionState.PAUSED)
     verdict_on(asked, owner, option="us")
@@ -275,9 +275,9 @@ def test_a_paused_answer_is_kept_until_resumed(session: Session, owner: User, ho
     assert owed_to(session) == ["US ledger"]
 
     if how == "agent":
-        steering.resume_agent(agent_id=session.agent_id, by=owner)
+        controls.resume_agent(agent_id=session.agent_id, by=owner)
     else:
-        steering.resume_session(session_id=session.pk, by=owner)
+        controls.resume_session(session_id=session.pk, by=owner)
     assert [given.body for given in claim(session.runs.latest("number")).given] == ["US ledger"]
 
 
@@ -287,7 +287,7 @@ def test_a_verdict_is_owed_until_a_run_completes(session: Session, owner: User) 
     for outcome in (Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED):
         finish(claim(session.runs.latest("number")), outcome)
         assert owed_to(session) == ["US ledger"]
-        steering.start(session_id=session.pk, by=owner)
+        controls.start(session_id=session.pk, by=owner)
     turn = claim(session.runs.latest("number"))
     assert [given.body for given in turn.given] == ["US ledger"]
     finish(turn, Outcome.NO_WORK)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks.binding import (
+from asks.actions.binding import (
     LARGEST,
     Binding,
     Unhashable,

@@ -11,9 +11,10 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from agents.models import Agent, InboxItem, Session
-from asks import binding, grants, proving
+from asks.actions import binding, grants
 from asks.answering import Answered, answer
 from asks.drafts import ActionDraft
+from asks.ledger import verify
 from asks.lifecycle import Reason
 from asks.models import Ask, Grant, LedgerRecord, Refusal, Verdict
 from asks.refusals import Refused
@@ -79,7 +80,7 @@ def test_the_ledger_tells_both_calls(session: Session, owner: User) -> None:
     facts = json.loads(record.body)["facts"]
     assert facts["gate"]["params"]["amount"] == facts["verdict"]["edit"]["original"]["amount"] == 48
     assert facts["verdict"]["edit"]["edited"]["amount"] == 1
-    proving.prove(record)
+    verify.prove(record)
 
 
 @pytest.mark.usefixtures("editable")

@@ -7,15 +7,17 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from agents import clock, steering, ticking
+from agents import controls
+from agents.db.expressions import database_now
+from agents.jobs import tick
 from agents.lifecycle import RunStatus, SessionState, Status
 from agents.models import Session
 from asks import queue
 from asks.answering import answer
+from asks.asking_again import reopen
 from asks.expiry import expire_due
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Refusal, Verdict
-from asks.reasking import reopen
 from asks.refusals import Refused
 from tests.factories import REFUND, AskFactory, ask, claim, draft, echo_of, verdict_on
 
@@ -26,7 +28,7 @@ HOUR = timedelta(hours=1)
 
 def let_time_pass(asked: Ask) -> None:
     """As if the ask had been raised longer ago than it may wait."""
-    then = clock.now() - 2 * HOUR
+    then = database_now() - 2 * HOUR
     Ask.objects.filter(pk=asked.pk).update(opened_at=then, expires_at=then + HOUR)
 
 
@@ -63,7 +65,7 @@ def test_an_ask_expires_when_its_time_has_come_and_not_before(session: Session) 
 
 def test_an_ask_without_a_time_waits_for_ever(session: Session) -> None:
     asked = AskFactory(session=session)
-    Ask.objects.filter(pk=asked.pk).update(opened_at=clock.now() - timedelta(days=3000))
+    Ask.objects.filter(pk=asked.pk).update(opened_at=database_now() - timedelta(days=3000))
     assert expire_due() == 0
 
 
@@ -75,7 +77,7 @@ def test_a_late_answer_is_told_so(expired: Ask, owner: User) -> None:
 
 @pytest.mark.usefixtures("expired")
 def test_time_does_not_resume_what_expiry_paused(session: Session, owner: User) -> None:
-    ticking.tick()
+    tick.tick()
     assert session.runs.count() == 1
     assert queue.badge(owner) == 0
 
@@ -143,7 +145,7 @@ def test_only_what_expired_is_asked_again(session: Session, owner: User) -> None
 
 
 def test_a_resumed_session_goes_on_and_is_told(expired: Ask, session: Session, owner: User) -> None:
-    steering.resume_session(session_id=session.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
     turn = claim(session.runs.latest("number"))
     assert turn.given == ()
     assert any("[expired]: Nobody answered in time." in line for line in turn.history)
@@ -160,13 +162,13 @@ def test_one_of_two_expires_and_the_other_is_still_answered(session: Session, ow
 
     verdict_on(second, owner)
     assert session.runs.get().status == RunStatus.CONTINUED
-    steering.resume_session(session_id=session.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
     assert len(claim(session.runs.latest("number")).given) == 1
 
 
 def test_a_person_who_starts_the_session_lifts_the_pause(
     expired: Ask, session: Session, owner: User
 ) -> None:
-    assert steering.start(session_id=session.pk, by=owner) is not None
+    assert controls.start(session_id=session.pk, by=owner) is not None
     session.refresh_from_db()
     assert (session.state, session.state_reason) == (SessionState.ACTIVE, "")

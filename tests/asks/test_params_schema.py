@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from asks.binding import MAX_DEPTH
-from asks.params_schema import Flaw, flaws, usable
+from asks.actions.binding import MAX_DEPTH
+from asks.actions.schema import Flaw, flaws, usable
 
 T = TypeVar("T")
 

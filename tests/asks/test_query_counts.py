@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.models import Agent
-from agents.registering import open_session
+from agents.registration import open_session
 from asks.answering import answer
 from asks.models import Ask
 from asks.withdrawing import withdraw

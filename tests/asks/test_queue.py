@@ -9,10 +9,11 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from pytest_django import DjangoAssertNumQueries
 
-from agents import clock, messaging
+from agents import messages
+from agents.db.expressions import database_now
 from agents.lifecycle import AgentState, Outcome, RunStatus, Status
 from agents.models import Agent, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from asks import access, queue
 from asks.models import Ask
 from tests.factories import (
@@ -41,7 +42,7 @@ def elsewhere(stranger: User) -> Agent:
 @pytest.mark.usefixtures("elsewhere")
 def test_longest_wait_first_and_only_mine(agent: Agent, owner: User, colleague: User) -> None:
     late, early = (AskFactory(session=open_session(agent)) for _ in range(2))
-    Ask.objects.filter(pk=early.pk).update(opened_at=clock.now() - timedelta(days=1))
+    Ask.objects.filter(pk=early.pk).update(opened_at=database_now() - timedelta(days=1))
     for person in (owner, colleague):
         assert [ask.pk for ask in queue.needs_you(person).asks] == [early.pk, late.pk]
         assert queue.badge(person) == 2
@@ -60,13 +61,13 @@ def test_a_blocked_session_that_asked_nothing_is_the_owners_problem(
     assert queue.badge(owner) == queue.needs_you(owner).count == 1
     assert queue.badge(stranger) == 0
 
-    assert messaging.post_message(session_id=session.pk, by=owner, text="Use the EU one.")
+    assert messages.post_message(session_id=session.pk, by=owner, text="Use the EU one.")
     assert queue.badge(owner) == 0
 
 
 def test_a_blocked_session_with_an_open_ask_is_one_card(session: Session, owner: User) -> None:
     AskFactory(session=session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on.")
     turn = session.runs.latest("number")
     from tests.factories import claim, finish
 
@@ -130,7 +131,7 @@ def test_so_does_the_history(
 def test_notices_are_mine_newest_first_and_wait_on_nobody(
     session: Session, owner: User, stranger: User
 ) -> None:
-    from agents import events
+    from agents.events import log as events
     from agents.locking import lock_session
 
     locked = lock_session(session.pk)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging
+from agents import messages
 from agents.lifecycle import Outcome, RunStatus, Status
 from agents.models import Run, Session
 from asks.answering import Answered, answer
@@ -37,7 +37,7 @@ def ignored_in(session: Session) -> list[str]:
 
 def next_turn_asks(session: Session, by: User, *drafts: AskDraft) -> Run:
     """Let the session go on by a person's message, and ask in its next turn."""
-    messaging.post_message(session_id=session.pk, by=by, text="Go on.")
+    messages.post_message(session_id=session.pk, by=by, text="Go on.")
     return finish(claim(session.runs.latest("number")), Outcome.BLOCKED, asks=drafts)
 
 

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.lifecycle import RunStatus, Status
 from agents.models import Run, Session
-from asks import policies
 from asks.answering import Answered, answer
 from asks.lifecycle import HTTP_STATUS, AskStatus, Reason
 from asks.models import Ask, Refusal, Verdict
+from asks.policies import versions
 from asks.refusals import Refused
 from asks.withdrawing import withdraw
 from tests.factories import MONEY, REFUND, AskFactory, echo_of, verdict_on
@@ -138,7 +138,7 @@ def test_an_ask_that_is_not_there(owner: User) -> None:
 
 
 def test_an_expired_ask_is_refused_before_anybody_closed_it(choice: Ask, owner: User) -> None:
-    Ask.objects.filter(pk=choice.pk).update(expires_at=clock.now() - timedelta(seconds=1))
+    Ask.objects.filter(pk=choice.pk).update(expires_at=database_now() - timedelta(seconds=1))
     result = refused(choice, owner, option="eu")
     assert (result.reason, result.http_status) == (Reason.EXPIRED, 410)
     assert "Nothing was approved" in result.detail
@@ -204,7 +204,7 @@ def test_an_answer_to_something_else_is_stale_and_the_ask_stays(
 @pytest.mark.case("X7")
 def test_a_policy_that_changed_makes_an_answer_stale(approval: Ask, owner: User) -> None:
     """What the row said and what came back agree; the world does not."""
-    policies.add_version(agent_id=approval.agent_id, rules={}, why="A new year.", by=owner)
+    versions.add_version(agent_id=approval.agent_id, rules={}, why="A new year.", by=owner)
     result = refused(approval, owner, option="approve", echo=echo_of(approval))
     assert result.reason == Reason.STALE
     fresh = result.replaced_by
@@ -230,7 +230,7 @@ def close(ask: Ask) -> None:
 
 
 def expire(ask: Ask) -> None:
-    Ask.objects.filter(pk=ask.pk).update(expires_at=clock.now() - timedelta(seconds=1))
+    Ask.objects.filter(pk=ask.pk).update(expires_at=database_now() - timedelta(seconds=1))
 
 
 #: From the last reason to the first: an answer with all the flaws so far, and which one is named.

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging, steering, ticking
+from agents import controls, messages
+from agents.jobs import tick
 from agents.lifecycle import AgentState, InboxState, RunStatus, SessionState, Status
 from agents.models import Agent, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from asks import queue
 from asks.answering import answer
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from asks.refusals import Refused
-from asks.retiring import retire
+from asks.retirement import retire
 from tests.factories import AskFactory, RunFactory, ask, draft
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,7 @@ def test_retiring_withdraws_what_was_asked_and_ends_its_sessions(
 def test_a_run_of_it_is_cancelled(
     agent: Agent, session: Session, owner: User, status: RunStatus
 ) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="Hello.")
+    messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     session.runs.update(status=RunStatus.CANCELLED, ended_at="2026-01-01T00:00Z")
     run = RunFactory(session=session, status=status)
     retire(agent_id=agent.pk, by=owner)
@@ -57,13 +58,13 @@ def test_a_run_of_it_is_cancelled(
 
 def test_nothing_starts_a_retired_agent(agent: Agent, session: Session, owner: User) -> None:
     retire(agent_id=agent.pk, by=owner)
-    assert steering.start(session_id=session.pk, by=owner) is None
-    steering.resume_agent(agent_id=agent.pk, by=owner)
-    steering.pause_agent(agent_id=agent.pk, by=owner)
-    steering.resume_session(session_id=session.pk, by=owner)
-    with pytest.raises(messaging.SessionIsOver):
-        messaging.post_message(session_id=session.pk, by=owner, text="Hello?")
-    ticking.tick()
+    assert controls.start(session_id=session.pk, by=owner) is None
+    controls.resume_agent(agent_id=agent.pk, by=owner)
+    controls.pause_agent(agent_id=agent.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
+    with pytest.raises(messages.SessionIsOver):
+        messages.post_message(session_id=session.pk, by=owner, text="Hello?")
+    tick.tick()
     agent.refresh_from_db()
     session.refresh_from_db()
     assert agent.lifecycle == AgentState.RETIRED

@@ -9,18 +9,19 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.test import Client
 
-from agents import clock, messaging, steering
+from agents import controls, messages
+from agents.db.expressions import database_now
 from agents.lifecycle import SessionState
 from agents.models import Agent, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from asks import queue
-from asks.dropping import drop
+from asks.asking_again import reopen
+from asks.backlog import drop
 from asks.expiry import expire_due
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Dropped, LedgerRecord, Refusal, Verdict
-from asks.reasking import reopen
 from asks.refusals import Refused
-from asks.retiring import retire
+from asks.retirement import retire
 from tests.factories import REFUND, AskFactory, echo_of, verdict_on
 from tests.pages.html import Element, read
 from tests.policies.world import in_force, refund
@@ -30,7 +31,7 @@ HOUR = timedelta(hours=1)
 
 
 def expire(asked: Ask, ago: timedelta = timedelta(0)) -> Ask:
-    then = clock.now() - ago
+    then = database_now() - ago
     Ask.objects.filter(pk=asked.pk).update(opened_at=then - 2 * HOUR, expires_at=then)
     assert expire_due() == 1
     asked.refresh_from_db()
@@ -172,7 +173,7 @@ def test_only_a_post_does_anything(expired: Ask, client: Client, verb: str) -> N
 def test_a_decision_stays_undecided_although_its_session_goes_on(
     expired: Ask, session: Session, owner: User
 ) -> None:
-    steering.resume_session(session_id=session.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
     session.refresh_from_db()
     assert session.state == SessionState.ACTIVE
     assert list(queue.backlog(owner)) == [expired]
@@ -220,5 +221,5 @@ def test_the_page_takes_as_many_queries_for_many_as_for_one(
 def test_a_message_to_the_paused_session_decides_nothing(
     expired: Ask, session: Session, owner: User
 ) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="What was that?")
+    messages.post_message(session_id=session.pk, by=owner, text="What was that?")
     assert list(queue.backlog(owner)) == [expired]

@@ -8,14 +8,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks import deadlines, expiry
 from asks.deadlines import extend, give_due
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, LedgerRecord, Nudge, NudgeKind
+from asks.policies.working_hours import WorkingHours, after
 from asks.refusals import Refused
-from asks.working_hours import WorkingHours, after
 from tests.factories import REFUND, AskFactory, draft, echo_of, turn_of, verdict_on
 from tests.pages.html import read
 from tests.policies.world import asked, in_force, refund
@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 
 def come(nudge: Nudge) -> None:
     """Its time comes."""
-    Nudge.objects.filter(pk=nudge.pk).update(due_at=clock.now())
+    Nudge.objects.filter(pk=nudge.pk).update(due_at=database_now())
 
 
 def said_in(session: Session) -> list[str]:
@@ -133,7 +133,7 @@ def test_what_has_no_deadline_of_a_policy_is_not_prolonged(session: Session, own
 
 
 def test_what_has_expired_is_not_brought_back(ask: Ask, owner: User) -> None:
-    Ask.objects.filter(pk=ask.pk).update(expires_at=clock.now())
+    Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
     refused = extend(ask_id=ask.pk, by=owner)
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.EXPIRED
@@ -165,11 +165,11 @@ def test_an_answer_is_good_until_the_longer_deadline(ask: Ask, owner: User) -> N
 def test_a_deadline_is_counted_in_the_owners_working_hours(
     agent: Agent, session: Session, owner: User
 ) -> None:
-    from asks import policies
+    from asks.policies import versions
 
     hours = {"zone": "Europe/Berlin", "opens": "09:00", "closes": "17:00"}
     rules = {"terms": {"expires_after": "PT16H"}, "working_hours": hours}
-    policies.add_version(agent_id=agent.pk, rules=rules, why="We are there by day.", by=owner)
+    versions.add_version(agent_id=agent.pk, rules=rules, why="We are there by day.", by=owner)
     ask = asked(session)
     assert ask.expires_at == after(ask.opened_at, 16 * HOUR, WorkingHours.model_validate(hours))
     assert ask.expires_at is not None
@@ -218,7 +218,7 @@ def test_a_card_that_is_remembered_shows_the_new_deadline(ask: Ask, owner: User)
 
 
 def test_expiry_pauses_and_approves_nothing_under_a_policy_too(ask: Ask, session: Session) -> None:
-    Ask.objects.filter(pk=ask.pk).update(expires_at=clock.now())
+    Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
     assert expiry.expire_due() == 1
     ask.refresh_from_db()
     assert ask.status == AskStatus.EXPIRED

@@ -9,13 +9,14 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent, Session
-from asks import access, policies, queue
+from asks import access, queue
 from asks.answering import Answered, answer
 from asks.deadlines import give_due
 from asks.lifecycle import Reason
 from asks.models import Ask, LedgerRecord, Nudge
+from asks.policies import versions
 from asks.refusals import Refused
 from tests.factories import UserFactory, echo_of, verdict_on
 from tests.pages.html import read
@@ -35,7 +36,7 @@ def member() -> User:
 
 
 def waits_too_long(ask: Ask) -> None:
-    Nudge.objects.filter(ask=ask, kind="escalation").update(due_at=clock.now())
+    Nudge.objects.filter(ask=ask, kind="escalation").update(due_at=database_now())
     assert give_due() == 1
     ask.refresh_from_db()
 
@@ -72,7 +73,7 @@ def test_after_it_they_may_answer_as_well_as_the_owners(
 
 def test_it_is_done_once_and_told_once(ask: Ask, session: Session) -> None:
     waits_too_long(ask)
-    Nudge.objects.update(due_at=clock.now())
+    Nudge.objects.update(due_at=database_now())
     assert give_due() == 0
     assert session.events.filter(kind="reminded").count() == 1
     assert OutboxItem.objects.filter(kind="ask.reminded").count() == 1
@@ -99,7 +100,7 @@ def test_a_policy_admits_a_group_only(agent: Agent, owner: User, to: str | None)
     terms = {"escalate_after": "PT1H", "escalated_may_answer": True}
     rules = {"terms": {**terms, **({"escalate_to": to} if to else {})}}
     with pytest.raises(ValidationError):
-        policies.add_version(agent_id=agent.pk, rules=rules, why="x", by=owner)
+        versions.add_version(agent_id=agent.pk, rules=rules, why="x", by=owner)
 
 
 def test_four_eyes_hold_for_them_too(agent: Agent, session: Session, owner: User) -> None:

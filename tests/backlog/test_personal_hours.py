@@ -12,9 +12,10 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from agents.models import Agent, Session
-from asks import deadlines, personal_hours
+from asks import deadlines
 from asks.models import Ask, Nudge, PersonalHours
-from asks.working_hours import WorkingHours, after
+from asks.policies import personal_hours
+from asks.policies.working_hours import WorkingHours, after
 from tests.factories import UserFactory
 from tests.pages.html import read
 from tests.policies.world import asked, group_of, in_force, refund

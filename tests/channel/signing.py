@@ -6,8 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from asks.decision_document import document
 from asks.models import Ask
+from asks.signed_channel.document import document
 
 NAMESPACE = "needs-you-verdict"
 

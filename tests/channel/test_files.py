@@ -8,9 +8,9 @@ import threading
 import pytest
 from pytest_django import Settings
 
-from asks import pinned, signed_channel
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal, Verdict
+from asks.signed_channel import decision_files, safe_files
 from tests.channel.signing import Channel, shown
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def why_not(channel: Channel) -> str:
     """What the one file in the folder is turned down for."""
-    (seen,) = signed_channel.scan()
+    (seen,) = decision_files.scan()
     assert not seen.answered
     assert Refusal.objects.get().reason == Reason.UNPROVEN
     assert Verdict.objects.count() == 0
@@ -49,7 +49,7 @@ def test_a_folder_and_a_pipe_are_no_files(channel: Channel, ask: Ask) -> None:
     del ask
     (channel.folder / "folder.json").mkdir()
     os.mkfifo(channel.folder / "pipe.json")
-    assert [seen.why for seen in signed_channel.scan()] == [
+    assert [seen.why for seen in decision_files.scan()] == [
         "folder.json: it is no plain file. Nothing was approved.",
         "pipe.json: it is no plain file. Nothing was approved.",
     ]
@@ -58,7 +58,7 @@ def test_a_folder_and_a_pipe_are_no_files(channel: Channel, ask: Ask) -> None:
 def test_a_huge_file_is_not_read(channel: Channel, ask: Ask) -> None:
     path = channel.decide(ask)
     with path.open("ab") as file:
-        file.truncate(signed_channel.MOST_DOCUMENT + 1)
+        file.truncate(decision_files.MOST_DOCUMENT + 1)
     assert "larger than" in why_not(channel)
 
 
@@ -67,9 +67,9 @@ def test_a_decision_without_its_signature_waits_for_it(channel: Channel, ask: As
     signature = path.with_name(f"{path.name}.sig")
     kept = signature.read_bytes()
     signature.unlink()
-    assert signed_channel.scan() == []
+    assert decision_files.scan() == []
     signature.write_bytes(kept)
-    assert signed_channel.scan_for_worker() == 1
+    assert decision_files.scan_for_worker() == 1
 
 
 def test_a_name_that_is_no_text(channel: Channel, ask: Ask) -> None:
@@ -84,26 +84,26 @@ def test_a_name_that_is_no_text(channel: Channel, ask: Ask) -> None:
 def test_other_files_are_none_of_its_business(channel: Channel) -> None:
     (channel.folder / "README.md").write_text("our decisions")
     (channel.folder / ".git").mkdir()
-    assert signed_channel.scan() == []
+    assert decision_files.scan() == []
 
 
 @pytest.mark.parametrize("name", ["../outside.json", "/etc/passwd", "..", ".", ""])
 def test_a_name_that_leads_out_is_not_opened(channel: Channel, name: str) -> None:
     (channel.root / "outside.json").write_text("{}")
     with (
-        pinned.folder(str(channel.folder)) as folder,
-        pytest.raises(pinned.Unreadable, match="leads out"),
+        safe_files.folder(str(channel.folder)) as folder,
+        pytest.raises(safe_files.Unreadable, match="leads out"),
     ):
-        pinned.read(name, at=folder, most=100)
+        safe_files.read(name, at=folder, most=100)
 
 
 def test_a_folder_swapped_while_it_is_open_stays_the_one_that_was_opened(channel: Channel) -> None:
     (channel.folder / "a.json").write_text("first")
-    with pinned.folder(str(channel.folder)) as folder:
+    with safe_files.folder(str(channel.folder)) as folder:
         channel.folder.rename(channel.root / "moved")
         channel.folder.mkdir()
         (channel.folder / "a.json").write_text("second")
-        assert pinned.read("a.json", at=folder, most=100) == b"first"
+        assert safe_files.read("a.json", at=folder, most=100) == b"first"
 
 
 def test_an_editor_at_work_cannot_slip_another_decision_under_a_signature(
@@ -125,12 +125,12 @@ def test_an_editor_at_work_cannot_slip_another_decision_under_a_signature(
     editor.start()
     try:
         for _ in range(10):
-            signed_channel.scan()
+            decision_files.scan()
     finally:
         done.set()
         editor.join()
     path.write_bytes(signed)
-    signed_channel.scan()
+    decision_files.scan()
     assert Verdict.objects.get(ask=ask).meaning == "deny"
     for refusal in Refusal.objects.all():
         assert refusal.reason == Reason.UNPROVEN
@@ -140,10 +140,10 @@ def test_too_many_files_are_said_and_none_is_read(
     channel: Channel, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel.decide(ask)
-    monkeypatch.setattr(signed_channel, "MOST_FILES", 0)
-    with pytest.raises(signed_channel.ChannelError, match="more than 0 decisions"):
-        signed_channel.scan()
-    assert signed_channel.scan_for_worker() == 0
+    monkeypatch.setattr(decision_files, "MOST_FILES", 0)
+    with pytest.raises(decision_files.ChannelError, match="more than 0 decisions"):
+        decision_files.scan()
+    assert decision_files.scan_for_worker() == 0
 
 
 class TestAllowedSigners:
@@ -152,40 +152,40 @@ class TestAllowedSigners:
     def test_it_must_be_named(self, channel: Channel, settings: Settings) -> None:
         del channel
         settings.SIGNED_CHANNEL_ALLOWED_SIGNERS = ""
-        with pytest.raises(signed_channel.ChannelError, match="must name"):
-            signed_channel.scan()
+        with pytest.raises(decision_files.ChannelError, match="must name"):
+            decision_files.scan()
 
     def test_it_must_lie_elsewhere(self, channel: Channel, settings: Settings) -> None:
         inside = channel.allowed.rename(channel.folder / "allowed_signers")
         settings.SIGNED_CHANNEL_ALLOWED_SIGNERS = str(inside)
-        with pytest.raises(signed_channel.ChannelError, match="must not lie"):
-            signed_channel.scan()
+        with pytest.raises(decision_files.ChannelError, match="must not lie"):
+            decision_files.scan()
 
     @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
     def test_nobody_else_may_write_it(self, channel: Channel, ask: Ask, mode: int) -> None:
         channel.decide(ask)
         channel.allowed.chmod(mode)
-        with pytest.raises(signed_channel.ChannelError, match="others than its owner"):
-            signed_channel.scan()
-        assert signed_channel.scan_for_worker() == 0
+        with pytest.raises(decision_files.ChannelError, match="others than its owner"):
+            decision_files.scan()
+        assert decision_files.scan_for_worker() == 0
         assert Verdict.objects.count() == 0
 
     def test_it_is_no_link(self, channel: Channel) -> None:
         moved = channel.allowed.rename(channel.root / "moved")
         channel.allowed.symlink_to(moved)
-        with pytest.raises(signed_channel.ChannelError, match="symbolic link"):
-            signed_channel.scan()
+        with pytest.raises(decision_files.ChannelError, match="symbolic link"):
+            decision_files.scan()
 
     def test_it_must_be_there(self, channel: Channel) -> None:
         channel.allowed.unlink()
-        with pytest.raises(signed_channel.ChannelError, match="cannot be read"):
-            signed_channel.scan()
+        with pytest.raises(decision_files.ChannelError, match="cannot be read"):
+            decision_files.scan()
 
 
 def test_a_missing_folder_is_said(channel: Channel) -> None:
     channel.folder.rmdir()
-    with pytest.raises(signed_channel.ChannelError, match="No such file"):
-        signed_channel.scan()
+    with pytest.raises(decision_files.ChannelError, match="No such file"):
+        decision_files.scan()
 
 
 def test_a_missing_keygen_is_said_with_how_to_get_it(
@@ -193,6 +193,6 @@ def test_a_missing_keygen_is_said_with_how_to_get_it(
 ) -> None:
     channel.put("a.json", shown(ask))
     monkeypatch.setenv("PATH", str(channel.folder))
-    with pytest.raises(signed_channel.ChannelError, match="openssh-client"):
-        signed_channel.scan()
+    with pytest.raises(decision_files.ChannelError, match="openssh-client"):
+        decision_files.scan()
     assert Refusal.objects.count() == 0

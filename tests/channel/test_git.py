@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from asks import signed_channel
 from asks.models import Ask, SignedFile, Verdict
+from asks.signed_channel import decision_files
 from tests.channel.signing import Channel
 
 pytestmark = [
@@ -39,10 +39,10 @@ def test_a_decision_that_is_pulled_takes_effect(channel: Channel, ask: Ask, tmp_
     git(clone, "add", ".")
     git(clone, "commit", "-q", "-m", "Pay it.")
     git(clone, "push", "-q")
-    assert signed_channel.scan() == []
+    assert decision_files.scan() == []
 
     git(channel.folder, "pull", "-q")
-    assert [seen.answered for seen in signed_channel.scan()] == [True]
+    assert [seen.answered for seen in decision_files.scan()] == [True]
     assert Verdict.objects.get().via == "signed"
     assert SignedFile.objects.count() == 1
     assert subprocess.run(

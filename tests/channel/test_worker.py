@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from asks import proving
+from asks.ledger import verify
 from asks.models import Anchor, Verdict
 from tests.channel.signing import Channel
 from tests.channel.test_concurrency import gated
@@ -37,4 +37,4 @@ def test_a_worker_reads_the_channel_and_anchors_the_ledger(
         eventually(Anchor.objects.exists, "an anchor stands over it")
     finally:
         worker.end()
-    assert proving.verify().anchored >= 1
+    assert verify.verify().anchored >= 1

@@ -26,10 +26,10 @@ def started(slug: str, runtime: str, settings: dict[str, Any]) -> Session:
     """The home session of a new agent of the owner's, started by them."""
     from django.contrib.auth.models import User
 
-    from agents import steering
+    from agents import controls
     from agents.lifecycle import AgentState
     from agents.models import Session
-    from agents.registering import register_agent
+    from agents.registration import register_agent
 
     owner = User.objects.get(username="owner")
     agent = register_agent(
@@ -40,7 +40,7 @@ def started(slug: str, runtime: str, settings: dict[str, Any]) -> Session:
         lifecycle=AgentState.ACTIVE,
     )
     session = Session.objects.get(agent=agent, is_home=True)
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     return session
 
 
@@ -48,7 +48,7 @@ def signed_in() -> httpx.Client:
     """The owner's browser, by a sign-in link."""
     from django.contrib.auth.models import User
 
-    from workspace.entry import issue_path
+    from workspace.accounts.sign_in_links import issue_path
 
     browser = httpx.Client(base_url=os.environ["BASE_URL"], follow_redirects=True, trust_env=False)
     page = browser.get(issue_path(User.objects.get(username="owner")))

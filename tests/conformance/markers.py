@@ -130,7 +130,7 @@ def _take(
 
 
 def _turn(chosen: dict[str, Any], mission: str, **more: Any) -> Any:
-    from agents.runtime import AgentFacts, Turn
+    from agents.running.runtime import AgentFacts, Turn
 
     agent = AgentFacts("conf-markers", "Conformance", "", mission, "", "markers", chosen)
     facts = {"run_id": 1, "session_id": 1, "number": 1, "epoch": 1, "cause": "human"}
@@ -142,7 +142,7 @@ def _texts(events: list[Any], kind: str) -> list[str]:
 
 
 def _nothing_left(events: list[Any]) -> bool:
-    from agents import process_groups
+    from agents.running import process_groups
 
     started = next(event for event in events if type(event).__name__ == "Started")
     return not process_groups.alive(started.process["pgid"], started.process["mark"])
@@ -185,10 +185,10 @@ def a_named_session(acpx: Acpx) -> None:
 
 
 def an_escalated_permission(acpx: Acpx) -> None:
-    from agents.runtime import Given
-    from workspace.protocols.markers import approved_tools
+    from agents.running.runtime import Given
+    from workspace.protocols.markers.permissions import proxy
 
-    gate = f"{sys.executable} {approved_tools.__file__} {_mock()}"
+    gate = f"{sys.executable} {proxy.__file__} {_mock()}"
     chosen = acpx.settings(gate, "exec", "-f", "-")
     check = acpx.tally.check
     first = _take(chosen, "Use perm.")

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspace.state import PROJECT
+from workspace.local.state import PROJECT
 
 HERE = Path(__file__).resolve().parent
 MANAGE = [sys.executable, str(PROJECT / "manage.py")]

@@ -13,11 +13,11 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks import access, queue
 from asks.answering import Answered, answer
-from asks.delegating import delegate, revoke
+from asks.delegation import delegate, revoke
 from asks.lifecycle import Reason
 from asks.models import Ask, Delegation, LedgerRecord
 from asks.refusals import Refused
@@ -36,7 +36,9 @@ def ask(session: Session) -> Ask:
 
 
 def give(by: User, to: User, **more: Any) -> Delegation:
-    return delegate(by=by, to=to, **{"ends_at": clock.now() + DAY, "reason": "On leave.", **more})
+    return delegate(
+        by=by, to=to, **{"ends_at": database_now() + DAY, "reason": "On leave.", **more}
+    )
 
 
 def may(person: User, ask: Ask) -> bool:
@@ -86,7 +88,7 @@ def test_one_that_does_not_stand_gives_nothing(
 ) -> None:
     made = give(owner, stranger)
     assert may(stranger, ask)
-    now = clock.now()
+    now = database_now()
     with pgtrigger.ignore("asks.Delegation:delegations_never_change"):
         if change.get("future"):
             Delegation.objects.update(starts_at=now + DAY / 2)
@@ -208,7 +210,7 @@ def test_it_is_written_down_and_stays(owner: User, stranger: User) -> None:
         ("delegation_revoked", "human:sam"),
     ]
     for change in (
-        lambda: Delegation.objects.update(ends_at=clock.now() + 2 * DAY),
+        lambda: Delegation.objects.update(ends_at=database_now() + 2 * DAY),
         lambda: Delegation.objects.all().delete(),
     ):
         with pytest.raises(DatabaseError), transaction.atomic():

@@ -9,10 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from pydantic import BaseModel
 
-from agents import dispatch, registering, runtime
+from agents import registration
 from agents.lifecycle import AgentState, Outcome, RunStatus
 from agents.models import Run
-from agents.runtime import Ended, Said, Turn, TurnEvent, Usage
+from agents.running import runner, runtime
+from agents.running.runtime import Ended, Said, Turn, TurnEvent, Usage
 from tests.dispatch.world import said, start
 from tests.factories import NoSettings, home_of
 
@@ -54,7 +55,7 @@ runtime.register(Curious())
 
 def carried(runtime_key: str) -> Run:
     owner = User.objects.create_user("olga")
-    agent = registering.register_agent(
+    agent = registration.register_agent(
         slug="faller",
         owners=[owner],
         runtime_key=runtime_key,
@@ -62,7 +63,7 @@ def carried(runtime_key: str) -> Run:
         lifecycle=AgentState.ACTIVE,
     )
     run = start(home_of(agent), owner)
-    asyncio.run(dispatch.carry_run(run.pk))
+    asyncio.run(runner.carry_run(run.pk))
     return Run.objects.select_related("session").get(pk=run.pk)
 
 

@@ -9,11 +9,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 
-from agents import clock, locking, settling, starting
-from agents.events import NewEvent
+from agents import claims, locking, settlement
+from agents.db.expressions import database_now
+from agents.events.log import NewEvent
 from agents.lifecycle import Outcome
 from agents.models import Run, Session
-from agents.runtime import Ended, Turn
+from agents.running.runtime import Ended, Turn
 from tests.dispatch.world import DONE, seqs, session_of, start
 from tests.races.racing import Beside
 
@@ -21,16 +22,16 @@ from tests.races.racing import Beside
 @pytest.fixture
 def turn(owner: User) -> Turn:
     run = start(session_of(owner, "greeter", DONE), owner)
-    claimed = starting.claim(run_id=run.pk, worker="here")
+    claimed = claims.claim(run_id=run.pk, worker="here")
     assert claimed is not None
     return claimed
 
 
 WRITERS: dict[str, Callable[[Turn], object]] = {
-    "append": lambda turn: starting.append(turn.fence, [NewEvent("output", "agent:x", "late")]),
-    "renew": lambda turn: starting.renew(turn.fence),
-    "give back": lambda turn: starting.give_back(turn.fence),
-    "settle": lambda turn: settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE)),
+    "append": lambda turn: claims.append(turn.fence, [NewEvent("output", "agent:x", "late")]),
+    "renew": lambda turn: claims.renew(turn.fence),
+    "give back": lambda turn: claims.give_back(turn.fence),
+    "settle": lambda turn: settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE)),
 }
 
 
@@ -61,7 +62,7 @@ def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
         late = Beside(lock)
         late.wait_until_blocked()
         Session.objects.filter(pk=turn.session_id).update(title="moved")
-        moment = clock.now()
+        moment = database_now()
     run = late.result()
     assert run is not None
     assert run.session.title == "moved"
@@ -71,20 +72,20 @@ def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
 @pytest.mark.case("aoa-59")
 def test_a_lapsed_claim_that_is_renewed_in_time_is_not_taken(turn: Turn) -> None:
     """The taker waited; meanwhile the holder came back and renewed."""
-    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - starting.lease())
+    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - claims.lease())
     with transaction.atomic():
         locking.lock_session(turn.session_id)
-        taker = Beside(lambda: starting.claim(run_id=turn.run_id, worker="there"))
+        taker = Beside(lambda: claims.claim(run_id=turn.run_id, worker="there"))
         taker.wait_until_blocked()
-        assert starting.renew(turn.fence)
+        assert claims.renew(turn.fence)
     assert taker.result() is None
     assert Run.objects.get(pk=turn.run_id).worker == "here"
 
 
 def test_a_claim_whose_answer_was_lost_is_found_again(turn: Turn) -> None:
     """By the worker that made it and by no other."""
-    again = starting.claim(run_id=turn.run_id, worker="here", again=True)
+    again = claims.claim(run_id=turn.run_id, worker="here", again=True)
     assert again is not None
     assert (again.epoch, again.given) == (turn.epoch, turn.given)
-    assert starting.claim(run_id=turn.run_id, worker="here") is None
-    assert starting.claim(run_id=turn.run_id, worker="there", again=True) is None
+    assert claims.claim(run_id=turn.run_id, worker="here") is None
+    assert claims.claim(run_id=turn.run_id, worker="there", again=True) is None

@@ -38,11 +38,11 @@ def traps(source: str) -> Iterator[str]:
 
 
 def _defers(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    """``waking.defer`` is ours and means something else."""
+    """``wakes.defer`` is ours and means something else."""
     return (
         isinstance(node, ast.Attribute)
         and node.attr in DEFERS
-        and ast.unparse(node.value) != "waking"
+        and ast.unparse(node.value) != "wakes"
     )
 
 

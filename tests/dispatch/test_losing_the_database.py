@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from django.db import connection, connections
 
-from agents.database import in_database, pool_in_use, until_it_answers
+from agents.db.retrying import in_database, pool_in_use, until_it_answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -30,7 +30,7 @@ from tests.dispatch.world import (
     start,
     until,
 )
-from workspace.postgres import LocalPostgres
+from workspace.local.postgres.instance import LocalPostgres
 
 pytestmark = pytest.mark.chaos
 

@@ -11,7 +11,7 @@ import pytest
 from tests.dispatch.test_outage import database, power_cut
 from tests.dispatch.world import eventually
 from tests.live_server import LiveServer
-from workspace.postgres import LocalPostgres
+from workspace.local.postgres.instance import LocalPostgres
 
 __all__ = ["database"]
 

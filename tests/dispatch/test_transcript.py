@@ -11,21 +11,22 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.db.models.functions import Now
 
-from agents import settling, starting, transcript
-from agents.database import in_database, once_in_database
-from agents.events import NewEvent
+from agents import claims, settlement
+from agents.claims import ClaimLost
+from agents.db.retrying import in_database, once_in_database
+from agents.events.log import NewEvent
 from agents.lifecycle import Outcome
 from agents.models import Event, Run, Session
-from agents.runtime import Ended, Fence, Noted, Noticed, Reported, Said, Step, Turn, Usage
-from agents.starting import ClaimLost
-from agents.transcript import Transcript
+from agents.running import transcript
+from agents.running.runtime import Ended, Fence, Noted, Noticed, Reported, Said, Step, Turn, Usage
+from agents.running.transcript import Transcript
 from tests.dispatch.world import DONE, eventually, said, seqs, session_of, start
 
 
 @pytest.fixture
 def turn(owner: User) -> Turn:
     run = start(session_of(owner, "greeter", DONE), owner)
-    claimed = starting.claim(run_id=run.pk, worker="here")
+    claimed = claims.claim(run_id=run.pk, worker="here")
     assert claimed is not None
     return claimed
 
@@ -123,14 +124,14 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Se
     lost: list[Fence] = []
 
     def append(fence: Fence, new: list[NewEvent]) -> bool:
-        written = starting.append(fence, new)
+        written = claims.append(fence, new)
         if not lost:
             lost.append(fence)
             raise OperationalError("server closed the connection unexpectedly")
         return written
 
     async def write(work: object, fence: Fence, new: list[NewEvent]) -> bool:
-        assert work is starting.append
+        assert work is claims.append
         return await in_database(append, fence, new)
 
     happened = (Said("once"), Usage({"tokens": 7}), Step("1", "look"), Reported("half"))
@@ -145,10 +146,10 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Se
 def test_a_claim_says_that_its_turn_has_started(turn: Turn, session: Session) -> None:
     """Before any word, once for each claim; asking for the same claim again says nothing."""
     assert kinds(session)[-1] == "started"
-    assert starting.claim(run_id=turn.run_id, worker="here", again=True) is not None
+    assert claims.claim(run_id=turn.run_id, worker="here", again=True) is not None
     tell(turn, Said("a"))
-    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - starting.lease() * 2)
-    assert starting.claim(run_id=turn.run_id, worker="there") is not None
+    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - claims.lease() * 2)
+    assert claims.claim(run_id=turn.run_id, worker="there") is not None
     assert kinds(session)[-3:] == ["started", "output", "started"]
     facts = [event.data for event in session.events.filter(kind="started").order_by("seq")]
     assert [(one["epoch"], one["worker"], one["again"]) for one in facts] == [
@@ -178,7 +179,7 @@ def test_what_is_not_written_yet_is_handed_over(
         ("step", "look"),
         ("output", "c"),
     ]
-    assert settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
+    assert settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
     assert kinds(session)[-5:] == ["output", "output", "step", "output", "ended"]
     assert said(session) == "firstabc"
 
@@ -193,7 +194,7 @@ def test_a_short_turn_is_written_with_its_end(turn: Turn, session: Session) -> N
     before = kinds(session)
     rest = asyncio.run(talk())
     assert kinds(session) == before
-    assert settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
+    assert settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
     assert kinds(session) == [*before, "output", "usage", "ended"]
     assert Run.objects.get(pk=turn.run_id).usage == {"tokens": 3}
 
@@ -206,9 +207,9 @@ def test_words_that_repeat_are_written_each_time(turn: Turn, session: Session) -
 def test_a_marker_lands_once_per_run(turn: Turn, session: Session) -> None:
     """Also when another worker takes the turn from the start."""
     tell(turn, Reported("half"), Noticed("psst"), Reported("half"))
-    later = starting.lease() * 2
+    later = claims.lease() * 2
     Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - later)
-    again = starting.claim(run_id=turn.run_id, worker="there")
+    again = claims.claim(run_id=turn.run_id, worker="there")
     assert again is not None
     tell(again, Reported("half"), Said("new"), Noticed("psst"))
     assert kinds(session).count("report") == 1
@@ -222,8 +223,8 @@ def test_whoever_lost_the_claim_writes_nothing(turn: Turn, session: Session) -> 
     with pytest.raises(ClaimLost):
         tell(turn, Said("I am still here"))
     assert seqs(session) == written
-    assert not starting.renew(turn.fence)
-    assert not starting.give_back(turn.fence)
+    assert not claims.renew(turn.fence)
+    assert not claims.give_back(turn.fence)
 
 
 def test_a_writer_that_fails_is_heard_of(turn: Turn) -> None:

@@ -36,8 +36,8 @@ from tests.dispatch.world import (
     until,
 )
 from tests.live_server import ManagedProcess
-from workspace.postgres import LocalPostgres
-from workspace.postgres_server import PORT, ROLE
+from workspace.local.postgres.instance import LocalPostgres
+from workspace.local.postgres.server import PORT, ROLE
 
 TOOLS = ("ip", "unshare", "hostname")
 NETWORK = f"10.213.{os.getpid() % 250}"

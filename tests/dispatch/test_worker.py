@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from agents import health, steering
+from agents import controls
+from agents.jobs import health
 from agents.models import Event, Run
 from asks import answering
 from asks.models import Ask
@@ -143,12 +144,12 @@ def test_a_paused_agents_run_is_not_left_in_the_queue(
     run = start(session, owner)
     worker = start_worker()
     pid_in(tmp_path / "pid")
-    steering.pause_agent(agent_id=session.agent_id, by=owner)
+    controls.pause_agent(agent_id=session.agent_id, by=owner)
     worker.stop()
     run.refresh_from_db()
     assert run.status == "cancelled"
     start_worker()
-    steering.resume_agent(agent_id=session.agent_id, by=owner)
+    controls.resume_agent(agent_id=session.agent_id, by=owner)
     until(session.runs.get(number=2), "completed")
 
 
@@ -159,7 +160,7 @@ def test_a_person_stops_a_run_under_way(
     run = start(session, owner)
     start_worker()
     command = pid_in(tmp_path / "pid")
-    assert steering.stop(session_id=session.pk, by=owner)
+    assert controls.stop(session_id=session.pk, by=owner)
     eventually(lambda: not alive(command), "its command is gone")
     run.refresh_from_db()
     assert run.status == "cancelled"

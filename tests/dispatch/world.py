@@ -11,7 +11,7 @@ import dj_database_url
 from django.contrib.auth.models import User
 from django.db import connections
 
-from agents import registering, steering
+from agents import controls, registration
 from agents.lifecycle import AgentState
 from agents.models import Event, Run, Session
 from tests.live_server import ManagedProcess
@@ -69,7 +69,7 @@ def eventually(check: Callable[[], T], what: str, within: float = PATIENCE) -> T
 def session_of(owner: User, slug: str, script: str, **fields: Any) -> Session:
     """The home session of a new agent that runs a shell script as its turn."""
     settings = {"command": ["/bin/sh", "-c", script], **fields.pop("settings", {})}
-    agent = registering.register_agent(
+    agent = registration.register_agent(
         slug=slug,
         owners=[owner],
         runtime_key="markers",
@@ -81,7 +81,7 @@ def session_of(owner: User, slug: str, script: str, **fields: Any) -> Session:
 
 
 def start(session: Session, by: User) -> Run:
-    run = steering.start(session_id=session.pk, by=by)
+    run = controls.start(session_id=session.pk, by=by)
     assert run is not None
     return run
 

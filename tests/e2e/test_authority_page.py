@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent, Session
-from asks import answering, claiming, delegating
+from asks import answering, claiming, delegation
 from asks.drafts import ActionDraft
 from asks.models import Ask, Verdict
 from tests.e2e.conftest import OWNERS_PASSWORD, NoErrors
@@ -19,7 +19,7 @@ from tests.factories import echo_of
 from tests.live_server import LiveServer
 from tests.pages import world
 from tests.policies.world import asked, in_force
-from workspace.pages.proving_who import KEY as PROVED_AT
+from workspace.pages.reauthentication import KEY as PROVED_AT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 SignIn = Callable[[User], None]
@@ -146,7 +146,7 @@ def test_who_one_is_is_proved_once_more(
     queue()
     login = Login.objects.get()
     kept = login.get_decoded()
-    kept[PROVED_AT] = (clock.now() - timedelta(hours=1)).isoformat()
+    kept[PROVED_AT] = (database_now() - timedelta(hours=1)).isoformat()
     login.session_data = Login.objects.encode(kept)
     login.save()
     card(page, ask).get_by_role("button", name="Approve once").click()
@@ -195,8 +195,8 @@ def everything(agent: Agent, session: Session, owner: User, colleague: User) -> 
     other = world.agent_of(owner, colleague, slug="ledger-close")
     plain = world.asked(other, world.question(options=world.EU_OR_US))
     claiming.claim(ask_id=plain.pk, by=colleague)
-    delegating.delegate(
-        by=colleague, to=owner, ends_at=clock.now() + timedelta(days=7), reason="On holiday"
+    delegation.delegate(
+        by=colleague, to=owner, ends_at=database_now() + timedelta(days=7), reason="On holiday"
     )
     return ["/", "/backlog/", "/delegations/", "/hours"]
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from playwright.sync_api import Browser, Page, expect
 
-from agents import steering
+from agents import controls
 from agents.models import Agent, Run, Session
 from asks.models import Ask, Refusal, Verdict
 from tests.live_server import LiveServer, ManagedProcess
@@ -57,7 +57,7 @@ def connect(slug: str, program: str, owner: User) -> Session:
     agent = Agent.objects.get(slug=slug)
     agent.settings = {**agent.settings, "env_allow": ["DEMO_PACE"]}
     agent.save(update_fields=["settings"])
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     return session
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
-from agents import events
+from agents.events import log as events
 from agents.lifecycle import Outcome
 from agents.locking import lock_session
 from agents.models import Session

@@ -10,12 +10,13 @@ from django.db import DatabaseError, IntegrityError, transaction
 
 from agents.lifecycle import Outcome, RunStatus, Status
 from agents.models import Run, Session
-from agents.runtime import Turn
-from asks import grants, queue
+from agents.running.runtime import Turn
+from asks import queue
+from asks.actions import grants
+from asks.actions.grants import Begun
+from asks.actions.interrupted import ask_about_interrupted
 from asks.answering import Answered, answer
 from asks.drafts import ActionDraft
-from asks.grants import Begun
-from asks.interrupted import ask_about_interrupted
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Effect, EffectEnd, Grant, Redemption
 from tests.factories import (
@@ -119,7 +120,7 @@ def test_two_approvals_of_the_same_are_two_grants(session: Session, owner: User)
 
 
 def test_a_grant_is_for_its_own_session(turn: Turn, session: Session) -> None:
-    from agents.registering import open_session
+    from agents.registration import open_session
 
     other = open_session(session.agent)
     assert grants.redeem(session_id=other.pk, operation="pay", params=PAY.params) is None
@@ -230,14 +231,14 @@ class TestInterrupted:
     def test_one_that_no_run_took_is_asked_about_after_a_while(self, session: Session) -> None:
         import pgtrigger
 
-        from asks import interrupted
+        from asks.actions import interrupted
 
         assert grants.redeem(session_id=session.pk, operation="pay", params=PAY.params)
         assert ask_about_interrupted() == 0
         with pgtrigger.ignore("asks.Redemption:redemptions_never_change"):
-            from agents import clock
+            from agents.db.expressions import database_now
 
-            Redemption.objects.update(redeemed_at=clock.now() - 2 * interrupted.PATIENCE)
+            Redemption.objects.update(redeemed_at=database_now() - 2 * interrupted.PATIENCE)
         assert ask_about_interrupted() == 1
 
 

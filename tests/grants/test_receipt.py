@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agents.models import Session
-from asks import grants
+from asks.actions import grants
 from asks.answering import answer
 from asks.models import Ask
 from tests.factories import REFUND, AskFactory, claim, echo_of, verdict_on

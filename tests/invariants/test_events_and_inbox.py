@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents import events, inbox, messaging
+from agents import inbox, messages
+from agents.events import log as events
 from agents.lifecycle import InboxKind, InboxState
 from agents.locking import lock_session
 from agents.models import Event, InboxItem, Session
@@ -21,7 +22,7 @@ def event(session: Session) -> Event:
 
 @pytest.fixture
 def message(session: Session) -> InboxItem:
-    messaging.post_message(session_id=session.pk, by=owner_of(session), text="Hello.")
+    messages.post_message(session_id=session.pk, by=owner_of(session), text="Hello.")
     return session.inbox.get()
 
 

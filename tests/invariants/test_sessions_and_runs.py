@@ -8,7 +8,7 @@ import pytest
 
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, WAKING_CAUSES, Cause, RunStatus
 from agents.models import Agent, Run, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from tests.factories import RunFactory
 from tests.invariants.refusing import copy_row, refused, run_sql
 from tests.triggers import triggers_off

@@ -19,8 +19,8 @@ from pytest_django import DjangoAssertNumQueries
 from asks.models import LedgerRecord
 from tests.api import world
 from tests.api.world import Cast
-from workspace import keys
-from workspace.keys import KeyRefused
+from workspace.accounts import api_keys
+from workspace.accounts.api_keys import KeyRefused
 from workspace.models import ApiKey
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +50,7 @@ def secret_of(token: str) -> str:
 
 def test_the_command_prints_the_key_alone_on_the_last_line(cast: Cast) -> None:
     said, token = made("bot", "--scope", "run:read,ask:answer", "--owner", cast.owner.username)
-    key = keys.authenticate(request_with(f"Bearer {token}"))
+    key = api_keys.authenticate(request_with(f"Bearer {token}"))
     assert key is not None
     assert (key.name, key.person, key.agent) == ("bot", cast.owner, None)
     assert key.scopes == ["run:read", "ask:answer"]
@@ -77,7 +77,7 @@ def test_making_and_revoking_are_in_the_ledger_without_the_secret(cast: Cast) ->
 def test_the_scheme_may_be_written_as_the_standard_allows(cast: Cast, case: str) -> None:
     token = world.key_of(cast.owner)
     value = {"lower": "bearer ", "upper": "BEARER ", "spaces": "Bearer   "}[case] + token
-    assert keys.authenticate(request_with(value)) is not None
+    assert api_keys.authenticate(request_with(value)) is not None
 
 
 @pytest.mark.parametrize(
@@ -101,22 +101,22 @@ def test_the_scheme_may_be_written_as_the_standard_allows(cast: Cast, case: str)
 )
 def test_anything_but_the_key_opens_nothing(cast: Cast, spoil: object) -> None:
     token = world.key_of(cast.owner)
-    assert keys.authenticate(request_with(spoil(token))) is None  # type: ignore[operator]
+    assert api_keys.authenticate(request_with(spoil(token))) is None  # type: ignore[operator]
 
 
 def test_a_known_prefix_with_another_secret_opens_nothing(cast: Cast) -> None:
     mine, theirs = world.key_of(cast.owner), world.key_of(cast.stranger)
     mixed = f"{mine[:15]}_{theirs[16:]}"
     assert mixed[:15] == mine[:15]
-    assert keys.authenticate(request_with(f"Bearer {mixed}")) is None
+    assert api_keys.authenticate(request_with(f"Bearer {mixed}")) is None
 
 
 def test_a_revoked_key_opens_nothing_at_once_and_for_good(cast: Cast) -> None:
     key, token = world.made_key(cast.owner)
-    assert keys.authenticate(request_with(f"Bearer {token}")) is not None
-    assert keys.revoke_key(key.name)
-    assert keys.authenticate(request_with(f"Bearer {token}")) is None
-    assert not keys.revoke_key(key.name)
+    assert api_keys.authenticate(request_with(f"Bearer {token}")) is not None
+    assert api_keys.revoke_key(key.name)
+    assert api_keys.authenticate(request_with(f"Bearer {token}")) is None
+    assert not api_keys.revoke_key(key.name)
     with pytest.raises(ProgrammingError, match="Cannot"), transaction.atomic():
         ApiKey.objects.filter(pk=key.pk).update(revoked_at=None)
 
@@ -125,32 +125,34 @@ def test_the_key_of_somebody_locked_out_opens_nothing(cast: Cast) -> None:
     token = world.key_of(cast.owner)
     cast.owner.is_active = False
     cast.owner.save()
-    assert keys.authenticate(request_with(f"Bearer {token}")) is None
+    assert api_keys.authenticate(request_with(f"Bearer {token}")) is None
 
 
 def test_knowing_a_key_costs_one_query(
     cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     token = world.key_of(cast.owner, cast.agent)
-    keys.authenticate(request_with(f"Bearer {token}"))  # notes its use
+    api_keys.authenticate(request_with(f"Bearer {token}"))  # notes its use
     with django_assert_num_queries(1):
-        key = keys.require(request_with(f"Bearer {token}"), "run:read")
+        key = api_keys.require(request_with(f"Bearer {token}"), "run:read")
         assert (key.person, key.agent) == (cast.owner, cast.agent)
     with django_assert_num_queries(0):
-        keys.authenticate(request_with("Bearer nonsense"))
+        api_keys.authenticate(request_with("Bearer nonsense"))
 
 
 def test_last_use_is_coarse(cast: Cast) -> None:
     key, token = world.made_key(cast.owner)
-    keys.authenticate(request_with(f"Bearer {token}"))
+    api_keys.authenticate(request_with(f"Bearer {token}"))
     key.refresh_from_db()
     first = key.last_used_at
     assert first is not None
-    keys.authenticate(request_with(f"Bearer {token}"))
+    api_keys.authenticate(request_with(f"Bearer {token}"))
     key.refresh_from_db()
     assert key.last_used_at == first
-    ApiKey.objects.update(last_used_at=F("last_used_at") - keys.USED_EVERY - timedelta(seconds=1))
-    keys.authenticate(request_with(f"Bearer {token}"))
+    ApiKey.objects.update(
+        last_used_at=F("last_used_at") - api_keys.USED_EVERY - timedelta(seconds=1)
+    )
+    api_keys.authenticate(request_with(f"Bearer {token}"))
     key.refresh_from_db()
     assert key.last_used_at is not None
     assert key.last_used_at >= first
@@ -158,12 +160,12 @@ def test_last_use_is_coarse(cast: Cast) -> None:
 
 def test_a_scope_that_is_not_held_is_refused(cast: Cast) -> None:
     token = world.key_of(cast.owner, scopes=("run:read",))
-    assert keys.require(request_with(f"Bearer {token}"), "run:read", "ask:create").person_id
+    assert api_keys.require(request_with(f"Bearer {token}"), "run:read", "ask:create").person_id
     with pytest.raises(KeyRefused) as refused:
-        keys.require(request_with(f"Bearer {token}"), "ask:answer")
+        api_keys.require(request_with(f"Bearer {token}"), "ask:answer")
     assert (refused.value.status, refused.value.reason) == (403, "scope")
     with pytest.raises(KeyRefused) as refused:
-        keys.require(request_with(None), "run:read")
+        api_keys.require(request_with(None), "run:read")
     assert (refused.value.status, refused.value.reason) == (401, "no_key")
     assert refused.value.headers["WWW-Authenticate"].startswith("Bearer")
 
@@ -174,8 +176,8 @@ def test_it_works_the_same_in_async_views() -> None:
     token = world.key_of(cast.owner)
 
     async def ask() -> ApiKey:
-        assert await keys.authenticate_async(request_with(None)) is None
-        return await keys.require_async(request_with(f"Bearer {token}"), "run:read")
+        assert await api_keys.authenticate_async(request_with(None)) is None
+        return await api_keys.require_async(request_with(f"Bearer {token}"), "run:read")
 
     assert asyncio.run(ask()).person_id == cast.owner.pk
 
@@ -183,7 +185,7 @@ def test_it_works_the_same_in_async_views() -> None:
 @pytest.mark.case("C71")
 def test_the_database_refuses_an_answering_key_without_a_person(cast: Cast) -> None:
     with pytest.raises(ValidationError, match="Only a key of a person"):
-        keys.create_key(name="x", scopes=["ask:answer"], agent=cast.agent)
+        api_keys.create_key(name="x", scopes=["ask:answer"], agent=cast.agent)
     with pytest.raises(IntegrityError, match="only_a_person_answers"), transaction.atomic():
         ApiKey.objects.create(
             name="x", prefix="p", hash="h", scopes=["run:read", "ask:answer"], agent=cast.agent
@@ -222,19 +224,19 @@ def test_a_key_is_kept_when_it_is_over(cast: Cast) -> None:
 
 def test_a_person_gets_no_key_on_an_agent_of_somebody_else(cast: Cast) -> None:
     with pytest.raises(ValidationError, match="does not own"):
-        keys.create_key(name="x", scopes=["run:read"], agent=cast.agent, person=cast.stranger)
+        api_keys.create_key(name="x", scopes=["run:read"], agent=cast.agent, person=cast.stranger)
 
 
 def test_a_key_reaches_what_its_agent_and_its_person_share(cast: Cast) -> None:
     second = world.agent_of(cast.owner)
     mine = {cast.agent, second}
-    assert set(keys.agents_of(world.made_key(cast.owner)[0])) == mine
+    assert set(api_keys.agents_of(world.made_key(cast.owner)[0])) == mine
     both, _ = world.made_key(cast.owner, cast.agent)
-    assert set(keys.agents_of(both)) == {cast.agent}
+    assert set(api_keys.agents_of(both)) == {cast.agent}
     agents, _ = world.made_key(agent=cast.agent, scopes=("run:read",))
-    assert set(keys.agents_of(agents)) == {cast.agent}
+    assert set(api_keys.agents_of(agents)) == {cast.agent}
     cast.agent.owners.remove(cast.owner)
-    assert set(keys.agents_of(both)) == set()
+    assert set(api_keys.agents_of(both)) == set()
 
 
 @pytest.mark.parametrize(
@@ -277,7 +279,7 @@ def test_the_list_shows_everything_but_secrets(cast: Cast) -> None:
 
 
 def test_people_are_made_by_someone_known(cast: Cast) -> None:
-    key, _ = keys.create_key(
+    key, _ = api_keys.create_key(
         name="x", scopes=["run:read"], person=cast.owner, created_by=cast.colleague
     )
     assert User.objects.get(created_api_keys=key) == cast.colleague

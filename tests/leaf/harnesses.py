@@ -12,13 +12,13 @@ from django.test import Client
 
 from agents.lifecycle import AgentState
 from agents.models import Agent, Run
-from agents.registering import register_agent
-from agents.runtime import Ended
+from agents.registration import register_agent
+from agents.running.runtime import Ended
 from asks.answering import Answered, answer
 from asks.models import Ask
 from tests.factories import echo_of
 from tests.leaf.world import claimed, in_this_thread, play, runtime_of
-from workspace.protocols.leaf import log
+from workspace.protocols.leaf.server import state
 
 URL = "http://harness.test"
 
@@ -65,14 +65,14 @@ class OurServer(httpx.AsyncBaseTransport):
         return httpx.Response(found.status_code, content=found.content, headers=dict(found.items()))
 
     def _carry(self) -> None:
-        from agents import settling
+        from agents import settlement
 
         while run := Run.objects.filter(session__agent=self._agent, status="queued").first():
             turn = claimed(run)
             assert turn is not None
             last = play(turn)[-1]
             assert isinstance(last, Ended)
-            assert settling.settle(turn.fence, last)
+            assert settlement.settle(turn.fence, last)
 
 
 Answer = dict[str, Any] | tuple[int, dict[str, Any]] | bytes | Exception
@@ -119,7 +119,7 @@ class Driver:
         self._taker = runtime_of("leaf-remote", transport=transport)
 
     def carry(self) -> list[Ended]:
-        from agents import settling
+        from agents import settlement
 
         ended = []
         while run := Run.objects.filter(session__agent=self.agent, status="queued").first():
@@ -127,7 +127,7 @@ class Driver:
             assert turn is not None
             last = play(turn, self._taker)[-1]
             assert isinstance(last, Ended)
-            assert settling.settle(turn.fence, last)
+            assert settlement.settle(turn.fence, last)
             ended.append(last)
         return ended
 
@@ -154,7 +154,7 @@ class Driver:
 
     @property
     def word(self) -> str:
-        return log.standing(self.session).word
+        return state.standing(self.session).word
 
 
 MakeDriver = Callable[..., Driver]

@@ -27,7 +27,7 @@ from tests.dispatch.test_outage import SETTINGS, power_cut
 from tests.dispatch.world import Worker, disconnect, eventually, point_at
 from tests.leaf.world import ITEM, Folder, key_for, leaf_agent
 from tests.live_server import LiveServer
-from workspace.postgres import LocalPostgres
+from workspace.local.postgres.instance import LocalPostgres
 
 pytestmark = pytest.mark.chaos
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import steering
+from agents import controls
 from agents.models import Agent, Event, Run, Session
 from asks.models import Refusal, Verdict
 from tests.leaf.world import (
@@ -228,8 +228,8 @@ def test_the_status_tells_what_is_under_way(orchestrator: Orchestrator, agent: A
     turn = claimed()
     assert turn is not None
     assert orchestrator.status() == {"status": "running"}
-    steering.stop(session_id=turn.session_id, by=agent.owners.get())
-    steering.resume_session(session_id=turn.session_id, by=agent.owners.get())
+    controls.stop(session_id=turn.session_id, by=agent.owners.get())
+    controls.resume_session(session_id=turn.session_id, by=agent.owners.get())
     carry_all()
     decision = {"gateId": 0, "action": "approve"}
     orchestrator.send({**ENVELOPE, "async": True, "decision": decision})
@@ -279,7 +279,7 @@ def test_the_same_call_again_finds_the_same_run(
     [(text, 30) for text in (None, "", "nonsense", "-1", "0", "nan", "inf")] + [("2.5", 2.5)],
 )
 def test_a_time_that_is_none_counts_as_not_set(text: str | None, seconds: float) -> None:
-    from workspace.protocols.leaf.server import seconds_of
+    from workspace.protocols.leaf.server.views import seconds_of
 
     assert seconds_of(text, 30) == seconds
 

@@ -27,7 +27,7 @@ from tests.leaf.world import (
     say,
     session_of,
 )
-from workspace.protocols.leaf import publishing
+from workspace.protocols.leaf.server import publishing
 
 pytestmark = pytest.mark.django_db
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.leaf.world import ITEM, UNGATED
-from workspace.protocols.leaf import texts, wire
-from workspace.protocols.leaf.gates import (
+from workspace.protocols.leaf import wire
+from workspace.protocols.leaf.agent import texts
+from workspace.protocols.leaf.agent.gates import (
     Aborted,
     Paused,
     Request,

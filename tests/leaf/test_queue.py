@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 
-from agents import sweeping
+from agents.jobs import stalled
 from agents.models import Run
 from tests.dispatch.conftest import database, start_worker
 from tests.dispatch.world import MOST_CONNECTIONS, Worker, eventually
 from tests.leaf.world import ITEM, UNGATED, Orchestrator, key_for, leaf_agent
-from workspace.protocols.leaf.facts import facts_in
+from workspace.protocols.leaf.server.facts import facts_in
 
 __all__ = ["database", "start_worker"]
 
@@ -49,7 +49,7 @@ def test_silent_workers_are_removed_and_their_jobs_put_back(owner: User) -> None
     with connection.cursor() as cursor:
         cursor.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [silent])
 
-    assert sweeping.sweep() == 1
+    assert stalled.sweep() == 1
 
     assert {job.status for job in jobs} == {"todo"}
     left = set(ProcrastinateWorker.objects.values_list("pk", flat=True))

@@ -10,14 +10,14 @@ import httpx
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import Outcome, Status
 from agents.models import Agent, Event
 from asks import queue
 from tests.factories import home_of
 from tests.leaf.harnesses import Answer, Driver, OurServer, Scripted, done, paused, remote_agent
 from tests.leaf.world import ITEM, Orchestrator, key_for, leaf_agent, session_of, standing
-from workspace.protocols.leaf import log
+from workspace.protocols.leaf.server import state
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def driver(owner: User, transport: httpx.AsyncBaseTransport, **settings: Any) ->
     """A driver whose owner has just told it what to review."""
     made = Driver(remote_agent(owner, **settings), owner, transport)
     home = home_of(made.agent)
-    messaging.post_message(session_id=home.pk, by=owner, text=json.dumps(ITEM))
+    messages.post_message(session_id=home.pk, by=owner, text=json.dumps(ITEM))
     return made
 
 
@@ -52,7 +52,7 @@ def test_a_whole_sequence_at_our_own_server(
     assert ended.report.startswith("**FLAGGED** for i1.")
     assert mine.word == "done"
     assert standing(theirs).word == "done"
-    decided = log.read(session_of(theirs).pk).decisions
+    decided = state.read(session_of(theirs).pk).decisions
     assert [(one.action, one.feedback) for one in decided] == [
         ("reject", "check the callers"),
         ("approve", "fine"),
@@ -159,7 +159,7 @@ def test_a_harness_that_forgot_a_parked_session_has_lost_it(owner: User, lost: A
     assert "Your decision “approve” was not sent." in mine.ask.prompt
     assert queue.badge(owner) == 1
     assert mine.session.status == Status.WAITING_HUMAN
-    assert log.standing(mine.session).reason == "lost"
+    assert state.standing(mine.session).reason == "lost"
 
 
 def test_a_lost_session_can_be_sent_again(owner: User) -> None:
@@ -199,7 +199,7 @@ def test_a_lost_session_can_be_ended(owner: User) -> None:
 
     assert mine.asks == []
     assert len(harness.sent) == 1
-    assert (mine.word, log.standing(mine.session).reason) == ("failed", "ended")
+    assert (mine.word, state.standing(mine.session).reason) == ("failed", "ended")
 
 
 def test_a_dropped_connection_is_asked_about(owner: User) -> None:
@@ -222,7 +222,7 @@ def test_a_harness_that_is_away_gets_the_decision_later(owner: User) -> None:
     (ended,) = mine.choose("approve", "fine")
     assert ended.outcome == Outcome.RETRYABLE_ERROR
     assert mine.session.status == Status.BACKING_OFF
-    steering.start(session_id=mine.session.pk, by=owner)
+    controls.start(session_id=mine.session.pk, by=owner)
     mine.carry()
 
     assert harness.sent[-1]["decision"]["feedback"] == "fine"
@@ -269,7 +269,7 @@ def test_what_the_harness_will_never_have_is_given_up(owner: User, status: int) 
     mine.carry()
 
     assert mine.session.status == Status.PAUSED
-    assert "envelope_invalid" in log.standing(mine.session).message
+    assert "envelope_invalid" in state.standing(mine.session).message
 
 
 def test_a_failure_of_the_harness_is_told(owner: User) -> None:
@@ -284,7 +284,7 @@ def test_a_failure_of_the_harness_is_told(owner: User) -> None:
 def test_it_gives_up_after_its_limit(owner: User) -> None:
     mine = driver(owner, Scripted(posts=[(500, {})], statuses=[(500, {})]), max_attempts=2)
     mine.carry()
-    steering.start(session_id=mine.session.pk, by=owner)
+    controls.start(session_id=mine.session.pk, by=owner)
 
     mine.carry()
 
@@ -297,10 +297,10 @@ def test_the_key_comes_from_the_workers_environment(
     harness = Scripted(posts=[paused()])
     mine = driver(owner, harness, key_variable="HARNESS_KEY")
     mine.carry()
-    assert "HARNESS_KEY" in log.standing(mine.session).message
+    assert "HARNESS_KEY" in state.standing(mine.session).message
     monkeypatch.setenv("HARNESS_KEY", "secret")
 
-    steering.resume_session(session_id=mine.session.pk, by=owner)
+    controls.resume_session(session_id=mine.session.pk, by=owner)
     mine.carry()
 
     assert harness.headers[-1]["Authorization"] == "Bearer secret"
@@ -311,7 +311,7 @@ def test_a_message_to_a_harness_is_not_lost_silently(owner: User) -> None:
     mine = driver(owner, Scripted(posts=[paused()], statuses=[paused()]))
     mine.carry()
 
-    messaging.post_message(session_id=mine.session.pk, by=owner, text="Why?")
+    messages.post_message(session_id=mine.session.pk, by=owner, text="Why?")
     mine.carry()
 
     ignored = Event.objects.get(session=mine.session, kind="ignored")

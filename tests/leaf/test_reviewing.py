@@ -12,10 +12,10 @@ from asgiref.sync import async_to_sync
 from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.messages import ToolCallPart
 
-from agents.runtime import Said, Step
+from agents.running.runtime import Said, Step
 from tests.leaf.world import Brain, Part, ask_approval, say, submit
-from workspace.protocols.leaf import texts
-from workspace.protocols.leaf.reviewing import (
+from workspace.protocols.leaf.agent import texts
+from workspace.protocols.leaf.agent.reviewing import (
     Asked,
     Broke,
     Failed,
@@ -24,7 +24,7 @@ from workspace.protocols.leaf.reviewing import (
     Submitted,
     review,
 )
-from workspace.protocols.leaf.volume import Volume
+from workspace.protocols.leaf.server.volume import Volume
 
 names = (f"brain-{number}" for number in itertools.count())
 

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from pydantic_ai.exceptions import ModelHTTPError
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import InboxState, Outcome, RunStatus, Status
 from agents.models import Agent, Event, Run
 from asks.answering import Answered, answer
@@ -32,7 +32,7 @@ from tests.leaf.world import (
     standing,
     submit,
 )
-from workspace.protocols.leaf import log
+from workspace.protocols.leaf.server import state
 
 pytestmark = pytest.mark.django_db
 
@@ -79,7 +79,7 @@ def test_a_gate_parks_and_is_a_row(owner: User) -> None:
 
     carry_all()
 
-    session, found = session_of(agent), log.read(session_of(agent).pk)
+    session, found = session_of(agent), state.read(session_of(agent).pk)
     assert Run.objects.get(session=session).status == RunStatus.WAITING_HUMAN
     assert session.status == Status.WAITING_HUMAN
     assert [(one.gate_id, one.summary, one.proposed_action) for one in found.requests] == [
@@ -88,7 +88,7 @@ def test_a_gate_parks_and_is_a_row(owner: User) -> None:
     assert found.decisions == []
     assert brain.calls == 1
     decide(agent, owner, "reject", "look again")
-    found = log.read(session.pk)
+    found = state.read(session.pk)
     assert [(one.gate_id, one.action, one.feedback) for one in found.decisions] == [
         (0, "reject", "look again")
     ]
@@ -101,11 +101,11 @@ def test_other_asks_and_other_actions_are_no_gates(owner: User) -> None:
 
     agent = leaf_agent(owner)
     other = ActionDraft("stripe.refund", {"summary": "s", "proposed_action": "p"})
-    odd = ActionDraft(log.OPERATION, {"summary": 1, "proposed_action": "p"})
+    odd = ActionDraft(state.OPERATION, {"summary": 1, "proposed_action": "p"})
     asked = ask(home_of(agent), draft(), draft(action=other), draft(action=odd))
 
     assert len(asked) == 3
-    assert log.read(home_of(agent).pk).requests == []
+    assert state.read(home_of(agent).pk).requests == []
 
 
 @pytest.mark.case("leaf-L07", "leaf-C07", "leaf-Q06", "leaf-G22", "leaf-G26")
@@ -120,7 +120,7 @@ def test_an_abort_ends_it_without_the_agent(owner: User) -> None:
     assert ended.outcome == Outcome.WORK_DONE
     assert brain.calls == 1
     assert standing(agent).word == "aborted"
-    steering.start(session_id=session_of(agent).pk, by=owner)
+    controls.start(session_id=session_of(agent).pk, by=owner)
     carry_all()
     assert brain.calls == 1
     assert standing(agent).word == "aborted"
@@ -156,7 +156,7 @@ def test_no_verdict_after_a_rejection_without_a_later_approval(owner: User) -> N
     carry_all()
 
     assert standing(agent).word == "done"
-    assert [gate.number for gate in log.read(session_of(agent).pk).gates] == [0, 1]
+    assert [gate.number for gate in state.read(session_of(agent).pk).gates] == [0, 1]
 
 
 @pytest.mark.case("leaf-C03", "leaf-Q04", "leaf-L02")
@@ -192,7 +192,7 @@ def test_a_model_that_is_away_is_tried_again_with_the_same_words(owner: User) ->
     assert standing(agent).word == "retrying"
     assert session.status == Status.BACKING_OFF
     assert session.inbox.filter(kind="verdict").get().state == InboxState.QUEUED
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     carry_all()
 
     assert standing(agent).word == "done"
@@ -223,7 +223,7 @@ def test_after_the_limit_it_is_given_up_until_a_person_says_so(owner: User) -> N
         carry_all()
         assert standing(agent).word == "retrying"
         assert standing(agent).attempts == attempt
-        steering.start(session_id=session.pk, by=owner)
+        controls.start(session_id=session.pk, by=owner)
 
     carry_all()
 
@@ -235,7 +235,7 @@ def test_after_the_limit_it_is_given_up_until_a_person_says_so(owner: User) -> N
     )
     assert not Run.objects.filter(session=session, status=RunStatus.QUEUED).exists()
     brain._responses = [[submit()]]
-    steering.resume_session(session_id=session.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
     carry_all()
     assert standing(agent).word == "done"
 
@@ -267,7 +267,7 @@ def test_a_recorded_verdict_stands_without_the_agent(owner: User) -> None:
     agent, brain = thinking(owner, [submit()], [submit("CLEAR")], item=UNGATED)
     carry_all()
 
-    messaging.post_message(session_id=session_of(agent).pk, by=owner, text="Again, please.")
+    messages.post_message(session_id=session_of(agent).pk, by=owner, text="Again, please.")
     carry_all()
 
     assert brain.calls == 1
@@ -288,7 +288,7 @@ def test_nothing_else_is_taken_for_a_verdict(owner: User) -> None:
 def test_what_is_read_is_what_is_bound(owner: User) -> None:
     agent, _ = thinking(owner, [ask_approval("I looked.", "Flag it.")])
     carry_all()
-    (gate,) = log.read(session_of(agent).pk).gates
+    (gate,) = state.read(session_of(agent).pk).gates
 
     assert gate.ask.prompt == gate.params["summary"] == "I looked."
     assert gate.params["proposed_action"] == "Flag it."
@@ -319,7 +319,7 @@ def test_a_turn_that_lost_its_claim_changes_nothing(owner: User) -> None:
     Run.objects.filter(pk=first.run_id).update(lease_until=datetime(2020, 1, 1, tzinfo=UTC))
     second = claimed(Run.objects.get(pk=first.run_id))
     assert second is not None
-    from agents.settling import settle
+    from agents.settlement import settle
 
     assert settle(second.fence, play(second)[-1])  # type: ignore[arg-type]
     assert not settle(first.fence, late)  # type: ignore[arg-type]

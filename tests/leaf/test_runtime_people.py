@@ -7,7 +7,7 @@ import json
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import Status
 from agents.models import Session
 from asks import queue, withdrawing
@@ -24,7 +24,7 @@ from tests.leaf.world import (
     standing,
     submit,
 )
-from workspace.protocols.leaf import log
+from workspace.protocols.leaf.server import state
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +35,7 @@ def test_a_persons_message_is_no_decision(owner: User) -> None:
     carry_all()
     session = session_of(agent)
 
-    messaging.post_message(session_id=session.pk, by=owner, text="Actually, explain first.")
+    messages.post_message(session_id=session.pk, by=owner, text="Actually, explain first.")
     carry_all()
 
     assert "which is no decision" in brain.prompts[-1]
@@ -52,7 +52,7 @@ def test_a_gate_survives_a_turn_that_only_talked(owner: User) -> None:
     agent, _ = thinking(owner, [ask_approval("one")], [say("Because of the eval.")], [submit()])
     carry_all()
 
-    messaging.post_message(session_id=session_of(agent).pk, by=owner, text="Why?")
+    messages.post_message(session_id=session_of(agent).pk, by=owner, text="Why?")
     carry_all()
 
     assert standing(agent).word == "paused"
@@ -65,7 +65,7 @@ def test_starting_a_parked_session_runs_nothing_and_keeps_its_gate(owner: User) 
     agent, brain = thinking(owner, [ask_approval("one")], [submit()])
     carry_all()
 
-    steering.start(session_id=session_of(agent).pk, by=owner)
+    controls.start(session_id=session_of(agent).pk, by=owner)
     carry_all()
 
     assert brain.calls == 1
@@ -94,10 +94,10 @@ def test_a_person_may_start_a_review_by_a_message(owner: User) -> None:
     agent = leaf_agent(owner)
     home = home_of(agent)
 
-    messaging.post_message(session_id=home.pk, by=owner, text="Hello?")
+    messages.post_message(session_id=home.pk, by=owner, text="Hello?")
     carry_all()
     assert Session.objects.get(pk=home.pk).status == Status.BLOCKED
-    messaging.post_message(session_id=home.pk, by=owner, text=json.dumps(ITEM))
+    messages.post_message(session_id=home.pk, by=owner, text=json.dumps(ITEM))
     carry_all()
 
-    assert log.standing(Session.objects.get(pk=home.pk)).word == "paused"
+    assert state.standing(Session.objects.get(pk=home.pk)).word == "paused"

@@ -10,12 +10,13 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents import settling
+from agents import settlement
 from agents.models import Agent
 from tests.leaf.world import ALL, ITEM, claimed, play
-from workspace import keys
-from workspace.protocols.leaf import deciding, log, opening, wire
-from workspace.protocols.leaf.facts import LeafFacts
+from workspace.accounts import api_keys
+from workspace.protocols.leaf import wire
+from workspace.protocols.leaf.server import decisions, sessions, state
+from workspace.protocols.leaf.server.facts import LeafFacts
 
 pytestmark = pytest.mark.django_db
 
@@ -32,21 +33,21 @@ def test_each_verb_asks_no_more_than_this(agent: Agent, owner: User) -> None:
         asked[name] = len(queries)
         return done
 
-    key, _ = keys.create_key(name="caller", scopes=ALL, agent=agent, person=owner)
+    key, _ = api_keys.create_key(name="caller", scopes=ALL, agent=agent, person=owner)
     for number in (1, 2):  # what is asked once per process is not counted
         envelope = wire.read_envelope(
             wire.compact({"sessionId": f"s{number}", "item": ITEM}).encode()
         )
         assert envelope.item is not None
         facts = LeafFacts.of(envelope, envelope.item)
-        session = counted("open", opening.open_once, agent, key, facts)
+        session = counted("open", sessions.open_once, agent, key, facts)
         turn = counted("claim", claimed, session.runs.latest("number"))
-        counted("gate", settling.settle, turn.fence, play(turn)[-1])
-        counted("stand", log.standing, session)
-        counted("glance", log.glance, session)
+        counted("gate", settlement.settle, turn.fence, play(turn)[-1])
+        counted("stand", state.standing, session)
+        counted("glance", state.glance, session)
         approval = {"gateId": 0, "action": "approve"}
-        assert counted("decide", deciding.decide, session, approval, key) is None
+        assert counted("decide", decisions.decide, session, approval, key) is None
         turn = claimed()
         assert turn is not None
-        counted("verdict", settling.settle, turn.fence, play(turn)[-1])
+        counted("verdict", settlement.settle, turn.fence, play(turn)[-1])
     assert asked == WANTED

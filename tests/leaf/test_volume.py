@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from workspace.protocols.leaf import wire
-from workspace.protocols.leaf.harness import gate_marker
-from workspace.protocols.leaf.volume import MAX_BYTES, Missing, Outside, Unreadable, Volume
+from workspace.protocols.leaf.client.http import gate_marker
+from workspace.protocols.leaf.server.volume import MAX_BYTES, Missing, Outside, Unreadable, Volume
 from workspace.protocols.leaf.wire import BadDecision, Refs
 
 MARKER = {

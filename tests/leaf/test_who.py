@@ -108,7 +108,7 @@ def test_other_agents_serve_no_leaf_sessions(owner: User) -> None:
 def test_a_retired_agent_starts_nothing(
     orchestrator: Orchestrator, agent: Agent, owner: User
 ) -> None:
-    from asks.retiring import retire
+    from asks.retirement import retire
 
     retire(agent_id=agent.pk, by=owner)
 

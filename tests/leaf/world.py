@@ -14,16 +14,19 @@ from django.test import Client
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from agents import runtime, settling, starting
+from agents import claims, settlement
 from agents.lifecycle import AgentState, RunStatus
 from agents.models import Agent, Event, Run, Session
-from agents.registering import register_agent
-from agents.runtime import Ended, Turn, TurnEvent
-from agents.transcript import Transcript
-from workspace import keys
-from workspace.protocols.leaf import brains, log, wire
-from workspace.protocols.leaf.remote import RemoteLeafRuntime
-from workspace.protocols.leaf.runtime import LeafRuntime
+from agents.registration import register_agent
+from agents.running import runtime
+from agents.running.runtime import Ended, Turn, TurnEvent
+from agents.running.transcript import Transcript
+from workspace.accounts import api_keys
+from workspace.protocols.leaf import wire
+from workspace.protocols.leaf.agent import brains
+from workspace.protocols.leaf.agent.runtime import LeafRuntime
+from workspace.protocols.leaf.client.runtime import RemoteLeafRuntime
+from workspace.protocols.leaf.server import state
 
 ALL = ("run:create", "run:read", "ask:create", "ask:answer")
 ITEM = {"item_id": "i1", "file": "a.py", "pattern": "eval(", "require_approval": True}
@@ -90,7 +93,7 @@ def key_for(
     scopes: Sequence[str] = ALL,
     name: str = "orchestrator",
 ) -> str:
-    return keys.create_key(name=name, scopes=scopes, agent=agent, person=person)[1]
+    return api_keys.create_key(name=name, scopes=scopes, agent=agent, person=person)[1]
 
 
 class Orchestrator:
@@ -160,7 +163,7 @@ def play(turn: Turn, taker: Any = None) -> list[TurnEvent]:
 def claimed(run: Run | None = None) -> Turn | None:
     """The oldest queued run, claimed."""
     run = run or Run.objects.filter(status=RunStatus.QUEUED).order_by("pk").first()
-    return starting.claim(run_id=run.pk, worker="test") if run else None
+    return claims.claim(run_id=run.pk, worker="test") if run else None
 
 
 def carry_all(taker: Any = None) -> list[Ended]:
@@ -169,7 +172,7 @@ def carry_all(taker: Any = None) -> list[Ended]:
     while turn := claimed():
         last = play(turn, taker)[-1]
         assert isinstance(last, Ended)
-        assert settling.settle(turn.fence, last)
+        assert settlement.settle(turn.fence, last)
         ended.append(last)
     return ended
 
@@ -179,8 +182,8 @@ def session_of(agent: Agent) -> Session:
     return Session.objects.select_related("agent").get(agent=agent, is_home=False)
 
 
-def standing(agent: Agent) -> log.Standing:
-    return log.standing(session_of(agent))
+def standing(agent: Agent) -> state.Standing:
+    return state.standing(session_of(agent))
 
 
 def kinds(session: Session) -> list[str]:

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, models, transaction
 from hypothesis import assume
 from psycopg.types.json import Jsonb
 
-from asks import proving
+from asks.ledger import verify
 from asks.models import LedgerRecord
 
 
@@ -81,9 +81,9 @@ def _other_text(text: str, place: int, by: int) -> str:
 
 
 @contextmanager
-def found_broken() -> Iterator[pytest.ExceptionInfo[proving.BrokenLedger]]:
+def found_broken() -> Iterator[pytest.ExceptionInfo[verify.BrokenLedger]]:
     """The ledger must be found broken inside."""
-    with pytest.raises(proving.BrokenLedger) as found:
+    with pytest.raises(verify.BrokenLedger) as found:
         yield found
 
 

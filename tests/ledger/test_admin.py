@@ -13,7 +13,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from asks import anchoring, answering, exports
+from asks import answering
+from asks.admin import exports
+from asks.ledger import anchors
 from asks.models import Anchor, LedgerRecord, Refusal, SignedFile, Verdict
 from tests.ledger.tampering import overwrite
 from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
@@ -35,7 +37,7 @@ def fill(count: int) -> None:
         answering.answer(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
         verdict = decide(ask, owner, "no", "=1+1")
         SignedFile.objects.create(digest=f"{ask.pk:064}", name="a.json", why="-", verdict=verdict)
-        anchoring.anchor()
+        anchors.anchor()
 
 
 def take(client: Client, page: str, action: str, **words: str) -> Any:

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks import answering, policies, proving
+from asks import answering
+from asks.canonical_json import canonical, plain
+from asks.ledger import verify
 from asks.models import Ask, LedgerRecord
-from asks.plain import canonical, plain
+from asks.policies import versions
 from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
-from workspace import keys
+from workspace.accounts import api_keys
 
 pytestmark = pytest.mark.django_db
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
@@ -71,7 +73,7 @@ def test_whatever_an_agent_shows_with_a_question_can_be_recorded() -> None:
     told = json.loads(LedgerRecord.objects.get().body)["facts"]["ask"]["context"]
     assert told["big"] == str(2**60 + 1)
     assert told["float"] == 1e21
-    proving.verify()
+    verify.verify()
 
 
 @given(st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
@@ -92,15 +94,15 @@ def test_the_waiting_and_the_names_of_that_day_are_kept() -> None:
     facts = json.loads(LedgerRecord.objects.get().body)["facts"]
     assert facts["names"]["by"] == "olga"
     assert 7200 <= facts["waited_seconds"] < 7300
-    proving.verify()
+    verify.verify()
 
 
 def test_other_verbs_write_into_the_workspaces_own_chains() -> None:
     owner = person("olga")
     agent = agent_of(owner)
-    key, _ = keys.create_key(name="ci", scopes=["run:read"], agent=agent, created_by=owner)
-    policies.add_version(agent_id=agent.pk, rules={}, why="For a test.", by=owner)
-    keys.revoke_key("ci", by=owner)
+    key, _ = api_keys.create_key(name="ci", scopes=["run:read"], agent=agent, created_by=owner)
+    versions.add_version(agent_id=agent.pk, rules={}, why="For a test.", by=owner)
+    api_keys.revoke_key("ci", by=owner)
     first, third = LedgerRecord.objects.filter(subject=f"key:{key.pk}").order_by("seq")
     second = LedgerRecord.objects.get(kind="policy_changed")
     assert (first.chain, first.seq, second.chain, second.seq) == (
@@ -114,4 +116,4 @@ def test_other_verbs_write_into_the_workspaces_own_chains() -> None:
         2,
         first.hash,
     )
-    assert proving.verify().chains == 2
+    assert verify.verify().chains == 2

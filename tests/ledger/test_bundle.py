@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from asks import anchoring, bundle, ledger_key
+from asks.ledger import anchors, bundle, signing_key
 from tests.ledger.world import Draft, decided
 
 pytestmark = pytest.mark.django_db
@@ -22,9 +22,9 @@ SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "verify_ledger.py"
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
     decided(None, Draft(), Draft(prompt="Ein Wort, größer — 🚀?"))
-    anchoring.anchor()
+    anchors.anchor()
     decided()
-    anchoring.anchor()
+    anchors.anchor()
     bundle.export(tmp_path / "ledger.zip")
     return tmp_path / "ledger.zip"
 
@@ -47,7 +47,7 @@ def check(path: Path, *keys: str, tmp: Path | None = None) -> subprocess.Complet
 
 
 def key() -> str:
-    return ledger_key.public_key(ledger_key.signing_key())
+    return signing_key.public_key(signing_key.signing_key())
 
 
 def test_a_whole_bundle_holds(exported: Path) -> None:
@@ -126,7 +126,7 @@ def _signed_anew(content: dict[str, bytes]) -> dict[str, bytes]:
             "lines": content[name].count(b"\n"),
         }
     signed = json.dumps(manifest).encode()
-    signature = ledger_key.signing_key().sign(bundle.PREFIX + signed).hex().encode()
+    signature = signing_key.signing_key().sign(bundle.PREFIX + signed).hex().encode()
     return {**content, "manifest.json": signed, "manifest.sig": signature}
 
 

@@ -12,7 +12,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, OperationalError, connection, transaction
 
-from asks import anchoring, answering, ledger, proving
+from asks import answering
+from asks.ledger import anchors, chain, verify
 from asks.models import Anchor, LedgerRecord
 from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
 
@@ -40,7 +41,7 @@ def test_answers_of_one_session_make_one_chain() -> None:
     at_once(*(lambda ask=ask: decide(ask, owner) for ask in asks))
     seqs = LedgerRecord.objects.order_by("seq").values_list("seq", flat=True)
     assert list(seqs) == [1, 2, 3, 4, 5, 6]
-    proving.verify()
+    verify.verify()
 
 
 def test_refusals_of_what_does_not_exist_make_one_chain() -> None:
@@ -48,7 +49,7 @@ def test_refusals_of_what_does_not_exist_make_one_chain() -> None:
     at_once(*(lambda: answering.answer(ask_id=10**9, by=somebody, option="yes") for _ in range(6)))
     seqs = LedgerRecord.objects.filter(chain="workspace:refusal").order_by("seq")
     assert list(seqs.values_list("seq", flat=True)) == [1, 2, 3, 4, 5, 6]
-    proving.verify()
+    verify.verify()
 
 
 def test_sessions_do_not_wait_for_each_other() -> None:
@@ -57,12 +58,12 @@ def test_sessions_do_not_wait_for_each_other() -> None:
     (held,) = ask_of(home(agent_of(owner)), owner)
     (free,) = ask_of(home(agent_of(owner)), owner)
     with transaction.atomic():
-        ledger.append("noted", subject="note:1", data={}, session=held.session)
+        chain.append("noted", subject="note:1", data={}, session=held.session)
         at_once(lambda: _impatiently(lambda: decide(free, owner)))
         with pytest.raises(OperationalError, match="lock timeout"):
             at_once(lambda: _impatiently(lambda: decide(held, owner)))
     decide(held, owner)
-    proving.verify()
+    verify.verify()
 
 
 def _impatiently(job: Callable[[], Any]) -> Any:
@@ -78,12 +79,12 @@ def test_a_proof_sees_one_moment() -> None:
     writing = threading.Thread(target=_keep_answering, args=(owner, done))
     writing.start()
     try:
-        counts = [proving.verify().records for _ in range(8)]
+        counts = [verify.verify().records for _ in range(8)]
     finally:
         done.set()
         writing.join()
     assert counts == sorted(counts)
-    assert proving.verify().records == LedgerRecord.objects.count() > 0
+    assert verify.verify().records == LedgerRecord.objects.count() > 0
 
 
 def _keep_answering(owner: User, done: threading.Event) -> None:
@@ -92,7 +93,7 @@ def _keep_answering(owner: User, done: threading.Event) -> None:
         for ask in ask_of(session, owner, Draft(), Draft()):
             answering.answer(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
             decide(ask, owner)
-        anchoring.anchor()
+        anchors.anchor()
     connection.close()
 
 
@@ -106,28 +107,28 @@ def test_an_anchor_that_is_made_while_anchors_are_read_is_not_missed(state: Path
     def anchor_meanwhile(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         result = execute(sql, params, many, context)
         if 'FROM "asks_anchor"' in sql and not made:
-            made.extend(at_once(anchoring.anchor))
+            made.extend(at_once(anchors.anchor))
         return result
 
     with connection.execute_wrapper(anchor_meanwhile):
-        assert proving.verify().anchors == 0
-    assert anchoring.noted() == {anchor.number: anchor.hash for anchor in made if anchor}
-    assert (state / anchoring.LOG).exists()
-    assert proving.verify().anchors == 1
+        assert verify.verify().anchors == 0
+    assert anchors.noted() == {anchor.number: anchor.hash for anchor in made if anchor}
+    assert (state / anchors.LOG).exists()
+    assert verify.verify().anchors == 1
 
 
 def test_workers_that_anchor_at_once_make_one_anchor() -> None:
     owner = person()
     (ask,) = ask_of(home(agent_of(owner)), owner)
     decide(ask, owner)
-    made = at_once(*(anchoring.anchor for _ in range(4)))
+    made = at_once(*(anchors.anchor for _ in range(4)))
     assert sum(anchor is not None for anchor in made) == Anchor.objects.count() == 1
-    assert proving.verify().anchors == 1
+    assert verify.verify().anchors == 1
 
 
 def test_a_record_cannot_be_without_what_it_tells() -> None:
     with pytest.raises(transaction.TransactionManagementError):
-        ledger.append("noted", subject="note:1", data={})
+        chain.append("noted", subject="note:1", data={})
     owner = person()
     (ask,) = ask_of(home(agent_of(owner)), owner)
     with transaction.atomic():
@@ -142,7 +143,7 @@ def test_the_database_refuses_what_the_owner_of_the_tables_has_not_switched_off(
     owner = person()
     (ask,) = ask_of(home(agent_of(owner)), owner)
     decide(ask, owner)
-    anchoring.anchor()
+    anchors.anchor()
     for table in ("asks_ledgerrecord", "asks_anchor"):
         for statement in ("UPDATE {} SET body = ''", "DELETE FROM {}", "TRUNCATE {} CASCADE"):
             with pytest.raises(DatabaseError, match="pgtrigger"):

@@ -11,10 +11,13 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.db import DataError, IntegrityError, models
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import answering, deadlines, delegating, dropping, expiry, policies, proving, withdrawing
-from asks.ledger import Head
+from asks import answering, backlog, deadlines, delegation, expiry, withdrawing
+from asks.ledger import verify
+from asks.ledger.chain import Head
+from asks.ledger.verify.broken import BrokenLedger
+from asks.ledger.verify.links import checked
 from asks.models import (
     Ask,
     Delegation,
@@ -28,11 +31,10 @@ from asks.models import (
     Verdict,
     Vote,
 )
-from asks.proving.broken import BrokenLedger
-from asks.proving.links import checked
+from asks.policies import versions
 from tests.ledger.tampering import execute, found_broken, other, overwrite, undone_plainly
 from tests.ledger.world import Draft, agent_of, ask_of, decide, echo_of, home, person
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.models import ApiKey
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +84,7 @@ def world(owner: User, agent: Agent) -> None:
         "terms": {**terms, "escalated_may_answer": True},
     }
     for why in ("Two decide.", "Still two."):
-        policies.add_version(agent_id=agent.pk, rules=votes, why=why, by=owner)
+        versions.add_version(agent_id=agent.pk, rules=votes, why=why, by=owner)
     voted, refused, late, gone = ask_of(session, owner, *(Draft() for _ in range(4)))
     answering.answer(ask_id=voted.pk, by=owner, option="yes", echo=echo_of(voted))
     answering.answer(ask_id=voted.pk, by=colleague, option="yes", text="Fine.", echo=echo_of(voted))
@@ -90,33 +92,35 @@ def world(owner: User, agent: Agent) -> None:
     answering.answer(ask_id=refused.pk, by=owner, option="", echo=echo_of(refused))
     withdrawing.withdraw(ask_id=refused.pk, by=owner, reason="No need")
     deadlines.extend(ask_id=late.pk, by=owner)
-    Nudge.objects.filter(ask=late, kind="escalation").update(due_at=clock.now())
+    Nudge.objects.filter(ask=late, kind="escalation").update(due_at=database_now())
     assert deadlines.give_due() == 1
     _let_expire(late, gone)
-    dropping.drop(ask_id=late.pk, by=owner, reason="The customer left.")
+    backlog.drop(ask_id=late.pk, by=owner, reason="The customer left.")
     other = home(agent_of(owner))
     decide(ask_of(other, owner, Draft(bound=False))[0], owner, "no", "Not today")
     _delegate(owner, colleague, agent)
     _make_keys(owner, agent)
-    proving.verify()
+    verify.verify()
 
 
 def _let_expire(*asks: Ask) -> None:
-    Ask.objects.filter(pk__in=[ask.pk for ask in asks]).update(expires_at=clock.now())
+    Ask.objects.filter(pk__in=[ask.pk for ask in asks]).update(expires_at=database_now())
     assert expiry.expire_due() == len(asks)
 
 
 def _delegate(owner: User, colleague: User, agent: Agent) -> None:
-    ends_at = clock.now() + DAY
-    delegating.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Holidays")
-    made = delegating.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Ill", agent=agent)
-    delegating.revoke(delegation_id=made.pk, by=colleague)
+    ends_at = database_now() + DAY
+    delegation.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Holidays")
+    made = delegation.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Ill", agent=agent)
+    delegation.revoke(delegation_id=made.pk, by=colleague)
 
 
 def _make_keys(owner: User, agent: Agent) -> None:
-    keys.create_key(name="ci", scopes=["ask:answer", "run:read"], person=owner, created_by=owner)
-    keys.create_key(name="bot", scopes=["run:read"], agent=agent)
-    keys.revoke_key("bot")
+    api_keys.create_key(
+        name="ci", scopes=["ask:answer", "run:read"], person=owner, created_by=owner
+    )
+    api_keys.create_key(name="bot", scopes=["run:read"], agent=agent)
+    api_keys.revoke_key("bot")
 
 
 def _columns(row: models.Model) -> Iterator[str]:
@@ -134,7 +138,7 @@ def _others(row: models.Model, column: str) -> list[Any]:
         found = list(rest.values_list("pk", flat=True)[:1])
         return found if value is None else [*found, *([None] if field.null else [])]
     if value is None and isinstance(field, models.DateTimeField):
-        return [clock.now()]
+        return [database_now()]
     place = len(value) // 2 if isinstance(value, str) else 0
     return [other(value, place, 1)] + [None] * field.null
 
@@ -149,7 +153,7 @@ def test_another_value_in_any_column_of_any_kind_of_row_is_found() -> None:
                 for value in _others(row, column):
                     if value != getattr(row, column):
                         _must_be_found(row, column, value)
-    proving.verify()
+    verify.verify()
 
 
 def _told(kind: type[models.Model]) -> list[models.Model]:
@@ -168,7 +172,7 @@ def _must_be_found(row: models.Model, column: str, value: Any) -> None:
     with contextlib.suppress(IntegrityError, DataError), undone_plainly():
         overwrite(row, column, value)
         try:
-            proving.verify()
+            verify.verify()
         except BrokenLedger:
             found = True
         assert found, f"{row!r}: {column} = {value!r} was not found"
@@ -181,7 +185,7 @@ def test_a_deleted_row_is_found() -> None:
             with undone_plainly():
                 execute(kind, "DELETE FROM {table} WHERE id = %s", row.pk)
                 with found_broken():
-                    proving.verify()
+                    verify.verify()
 
 
 WRITTEN_PAST: list[tuple[str, str]] = [
@@ -203,7 +207,7 @@ WRITTEN_PAST: list[tuple[str, str]] = [
 
 @pytest.mark.usefixtures("world")
 def test_a_row_whose_record_was_never_written_is_named() -> None:
-    from asks.proving import rows
+    from asks.ledger.verify import rows
 
     for kind, named in WRITTEN_PAST:
         record = LedgerRecord.objects.filter(kind=kind).first()

@@ -12,7 +12,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from agents.lifecycle import Outcome
 from agents.models import Session
-from asks import anchoring, answering, withdrawing
+from asks import answering, withdrawing
+from asks.ledger import anchors
 from asks.models import Ask, LedgerRecord, Verdict
 from tests.ledger.tampering import execute, overwrite
 from tests.ledger.world import (
@@ -97,7 +98,7 @@ def test_it_tells_what_ran_and_how_that_ended(ask: Ask, owner: User, session: Se
 
 def test_an_anchor_over_it_is_named(ask: Ask, owner: User) -> None:
     decide(ask, owner)
-    made = anchoring.anchor()
+    made = anchors.anchor()
     assert made is not None
     words = page(ask, owner)
     assert "Anchor 1 stands over it" in words

@@ -11,12 +11,14 @@ from typing import Any
 from django.contrib.auth.models import User
 from pydantic import BaseModel
 
-from agents import runtime, settling, starting, steering
+from agents import claims, controls, settlement
 from agents.lifecycle import AgentState, Outcome
 from agents.models import Agent, Run, Session
-from agents.registering import register_agent
-from agents.runtime import Ended, Turn, TurnEvent
-from asks import answering, binding
+from agents.registration import register_agent
+from agents.running import runtime
+from agents.running.runtime import Ended, Turn, TurnEvent
+from asks import answering
+from asks.actions import binding
 from asks.answering import Answered
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning
@@ -96,22 +98,22 @@ def ask_of(session: Session, owner: User, *drafts: Draft) -> list[Ask]:
     """Run a turn of the session that asks all of these and ends."""
     turn = take_turn(session, owner)
     asked = [draft.draft() for draft in drafts or (Draft(),)]
-    assert settling.settle(turn.fence, Ended(outcome=Outcome.BLOCKED, asks=tuple(asked)))
+    assert settlement.settle(turn.fence, Ended(outcome=Outcome.BLOCKED, asks=tuple(asked)))
     keys = [draft.request_key for draft in asked]
     return list(Ask.objects.filter(session=session, request_key__in=keys).order_by("pk"))
 
 
 def take_turn(session: Session, owner: User) -> Turn:
     """Start the session, or take the run that its last answer queued."""
-    run = steering.start(session_id=session.pk, by=owner)
+    run = controls.start(session_id=session.pk, by=owner)
     assert run is not None
-    turn = starting.claim(run_id=run.pk, worker="test")
+    turn = claims.claim(run_id=run.pk, worker="test")
     assert turn is not None
     return turn
 
 
 def end_turn(turn: Turn, outcome: Outcome = Outcome.WORK_DONE) -> Run:
-    assert settling.settle(turn.fence, Ended(outcome=outcome))
+    assert settlement.settle(turn.fence, Ended(outcome=outcome))
     return Run.objects.get(pk=turn.run_id)
 
 

@@ -17,8 +17,8 @@ from agents.models import Session
 from tests.live import world
 from tests.live.conftest import Connect
 from tests.live.sockets import PATIENCE, Socket
+from workspace.live import access_checks
 from workspace.live import hub as hubs
-from workspace.live import logins
 from workspace.live.hub import hub
 
 NO_ACCESS, BAD_CURSOR, AHEAD, NO_SUCH_STREAM, TOO_BIG = 4401, 4400, 4409, 4404, 4413
@@ -182,7 +182,7 @@ async def test_an_account_that_ends_while_a_socket_opens_ends_it_too(
     """The socket has read that the login is good, and hears no hints about it yet."""
     first = await connect("/ws/badge/", await login_of(colleague))
     await until(lambda: all(watcher.person for watcher in hub().watchers))
-    read, go_on, people = threading.Event(), threading.Event(), logins.people
+    read, go_on, people = threading.Event(), threading.Event(), access_checks.people
     opening = await login_of(colleague)
 
     def slowly(keys: Collection[str]) -> dict[str, User]:
@@ -192,7 +192,7 @@ async def test_an_account_that_ends_while_a_socket_opens_ends_it_too(
             assert go_on.wait(PATIENCE)
         return found
 
-    monkeypatch.setattr(logins, "people", slowly)
+    monkeypatch.setattr(access_checks, "people", slowly)
     second = await connect(stream(session), opening)
     await until(read.is_set)
     colleague.set_password("something else entirely")
@@ -244,13 +244,13 @@ async def test_a_look_at_everything_costs_the_same_for_one_socket_and_for_many(
     connect: Connect, session: Session, login: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[set[str]] = []
-    real = logins.people
+    real = access_checks.people
 
     def noted(keys: Iterable[str]) -> dict[str, User]:
         asked.append(set(keys))
         return real(keys)
 
-    monkeypatch.setattr(logins, "people", noted)
+    monkeypatch.setattr(access_checks, "people", noted)
     sockets = [await connect(stream(session), login) for _ in range(5)]
     await say(session, "two")
     for socket in sockets:

@@ -15,7 +15,7 @@ from agents.models import Agent, Session
 from asks import answering
 from tests.live import world
 from tests.pages import world as asking
-from workspace.live import logins
+from workspace.live import access_checks
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def test_any_number_of_logins_takes_two_queries(
 ) -> None:
     keys = {world.login_of(person): person for person in people[:count]}
     with django_assert_num_queries(2):
-        assert logins.people([*keys, "unknown"]) == keys
+        assert access_checks.people([*keys, "unknown"]) == keys
 
 
 def test_logins_that_ended_are_left_out(people: list[User]) -> None:
@@ -42,7 +42,7 @@ def test_logins_that_ended_are_left_out(people: list[User]) -> None:
     people[1].save()
     people[2].set_password("a new one")
     people[2].save()
-    assert logins.people([expired, disabled, renewed, kept]) == {kept: people[0]}
+    assert access_checks.people([expired, disabled, renewed, kept]) == {kept: people[0]}
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,17 @@ def test_a_session_that_signs_nobody_in(people: list[User], held: dict[str, str]
     session.update(held)
     session.save()
     assert people
-    assert logins.people([str(session.session_key)]) == {}
+    assert access_checks.people([str(session.session_key)]) == {}
 
 
 def test_rights_are_those_of_the_pages(people: list[User]) -> None:
     ann, ben, _ = people
     mine, ours = world.session_of(ann, slug="mine"), world.session_of(ann, ben, slug="ours")
     wanted = [mine.pk, ours.pk]
-    assert logins.still_seen(ann, wanted) == {mine.pk, ours.pk}
-    assert logins.still_seen(ben, wanted) == {ours.pk}
-    assert logins.last_seq_seen_by(ben, mine.pk) is None
-    assert logins.last_seq_seen_by(ben, ours.pk) == 1
+    assert access_checks.still_seen(ann, wanted) == {mine.pk, ours.pk}
+    assert access_checks.still_seen(ben, wanted) == {ours.pk}
+    assert access_checks.last_seq_seen_by(ben, mine.pk) is None
+    assert access_checks.last_seq_seen_by(ben, ours.pk) == 1
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -75,12 +75,12 @@ def test_any_number_of_positions_takes_one_query(
     sessions = [world.session_of(people[0], slug=f"agent-{n}") for n in range(count)]
     world.say(sessions[0], "two", "three")
     with django_assert_num_queries(1):
-        found = logins.last_seqs([session.pk for session in sessions])
+        found = access_checks.last_seqs([session.pk for session in sessions])
     assert found == {session.pk: 1 for session in sessions} | {sessions[0].pk: 3}
 
 
 def mark_of(person: User) -> tuple[object, ...]:
-    return logins.queue_marks([person.pk])[person.pk]
+    return access_checks.queue_marks([person.pk])[person.pk]
 
 
 def test_any_number_of_queues_takes_five_queries(
@@ -88,7 +88,7 @@ def test_any_number_of_queues_takes_five_queries(
 ) -> None:
     asking.asked(asking.agent_of(*people))
     with django_assert_num_queries(5):
-        marks = logins.queue_marks([person.pk for person in people])
+        marks = access_checks.queue_marks([person.pk for person in people])
     assert len(set(marks.values())) == 1
     assert marks[people[0].pk] == mark_of(people[0])
 

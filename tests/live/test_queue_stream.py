@@ -15,8 +15,8 @@ from asks.models import Ask
 from tests.live import world
 from tests.live.conftest import Connect
 from tests.pages import world as asking
-from workspace.live import desk, listener
-from workspace.pages import parts
+from workspace.live import listener, queue_view
+from workspace.pages import fragments
 
 asked, login_of = sync_to_async(asking.asked), sync_to_async(world.login_of)
 
@@ -127,11 +127,11 @@ async def test_many_pages_of_a_person_cost_one_reading(
     assert all(await asyncio.gather(*(socket.is_silent() for socket in sockets)))
     readings: list[frozenset[str]] = []
 
-    def counted(person: User, have: frozenset[str]) -> parts.Changes:
+    def counted(person: User, have: frozenset[str]) -> fragments.Changes:
         readings.append(have)
-        return parts.queue_changes(person, have)
+        return fragments.queue_changes(person, have)
 
-    monkeypatch.setattr(desk, "queue_changes", counted)
+    monkeypatch.setattr(queue_view, "queue_changes", counted)
     ask = await asked(agent)
     for socket in sockets:
         assert f'id="ask-{ask.pk}"' in await socket.message()

@@ -7,13 +7,14 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import events, hints
+from agents.events import log as events
+from agents.events import notify
 from agents.models import Event, Session
 from tests.live import world
 from tests.live.conftest import Connect
-from workspace.live import consumers, tail
+from workspace.live import consumers, event_buffer
 from workspace.live.hub import hub
-from workspace.pages import parts
+from workspace.pages import fragments
 
 say, say_each = sync_to_async(world.say), sync_to_async(world.say_each)
 
@@ -21,13 +22,13 @@ say, say_each = sync_to_async(world.say), sync_to_async(world.say_each)
 def noted_renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list to which the number of every event is added when it is rendered."""
     rendered: list[int] = []
-    real = parts.event_html
+    real = fragments.event_html
 
     def noted(event: Event) -> str:
         rendered.append(event.seq)
         return real(event)
 
-    monkeypatch.setattr(parts, "event_html", noted)
+    monkeypatch.setattr(fragments, "event_html", noted)
     return rendered
 
 
@@ -61,13 +62,13 @@ async def test_a_message_is_what_polling_gets(
 
     @sync_to_async
     def polled() -> str:
-        return parts.events_html(session.events.select_related("run").order_by("seq"))
+        return fragments.events_html(session.events.select_related("run").order_by("seq"))
 
     assert sent == await polled()
 
 
 async def test_more_than_one_message_holds(connect: Connect, session: Session, login: str) -> None:
-    count = tail.BATCH * 2 + 7
+    count = event_buffer.BATCH * 2 + 7
     await say(session, *(f"line {number}" for number in range(count)))
     socket = await connect(f"/ws/sessions/{session.pk}/?after=0", login)
     assert await socket.events(count + 1) == list(range(1, count + 2))
@@ -87,7 +88,7 @@ async def test_a_cursor_far_behind_what_is_kept(
     connect: Connect, session: Session, login: str
 ) -> None:
     ahead = await connect(f"/ws/sessions/{session.pk}/?after=1", login)
-    count = tail.KEPT + 50
+    count = event_buffer.KEPT + 50
     await say(session, *(f"line {number}" for number in range(count)))
     await ahead.events(count + 1)
     behind = await connect(f"/ws/sessions/{session.pk}/?after=0", login)
@@ -128,10 +129,10 @@ async def test_being_told_of_known_events_reads_nothing(
         return []
 
     monkeypatch.setattr(events, "after", nothing_after)
-    await sync_to_async(hints.session_moved)(session.pk, 2)
+    await sync_to_async(notify.session_moved)(session.pk, 2)
     assert await socket.is_silent()
     assert read == []
-    await sync_to_async(hints.session_moved)(session.pk, 3)
+    await sync_to_async(notify.session_moved)(session.pk, 3)
     assert await socket.is_silent()
     assert read == [2]
 
@@ -141,7 +142,7 @@ async def test_silence_is_broken_by_a_heartbeat(
 ) -> None:
     monkeypatch.setattr(consumers, "HEARTBEAT", 0.1)
     socket = await connect(f"/ws/sessions/{session.pk}/?after=1", login)
-    assert await socket.message() == parts.HEARTBEAT
+    assert await socket.message() == fragments.HEARTBEAT
 
 
 async def test_being_woken_for_nothing_does_not_put_the_heartbeat_off(
@@ -157,7 +158,7 @@ async def test_being_woken_for_nothing_does_not_put_the_heartbeat_off(
             await asyncio.sleep(0.05)
 
     waking = asyncio.create_task(wake_for_nothing())
-    assert await socket.message() == parts.HEARTBEAT
+    assert await socket.message() == fragments.HEARTBEAT
     waking.cancel()
 
 

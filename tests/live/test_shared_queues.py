@@ -10,9 +10,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import answering, claiming, deadlines, delegating
+from asks import answering, claiming, deadlines, delegation
 from asks.models import Ask, Delegation, Nudge
 from tests.factories import AgentFactory, echo_of, home_of
 from tests.live import world
@@ -45,7 +45,9 @@ def ask_under(agent: Agent, **terms: Any) -> Ask:
 
 @sync_to_async
 def delegate(by: User, to: User) -> Delegation:
-    return delegating.delegate(by=by, to=to, ends_at=clock.now() + timedelta(days=1), reason="Away")
+    return delegation.delegate(
+        by=by, to=to, ends_at=database_now() + timedelta(days=1), reason="Away"
+    )
 
 
 @sync_to_async
@@ -91,7 +93,7 @@ async def test_cards_come_with_a_delegation_and_go_with_it(
     socket = await connect("/ws/queue/?have=", await login_of(stranger))
     made = await delegate(owner, stranger)
     assert f'id="ask-{ask.pk}"' in await socket.message()
-    await sync_to_async(delegating.revoke)(delegation_id=made.pk, by=owner)
+    await sync_to_async(delegation.revoke)(delegation_id=made.pk, by=owner)
     assert f'id="ask-{ask.pk}" hx-swap-oob="delete"' in await socket.message()
 
 

@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
-from agents import events
+from agents.events import log as events
 from agents.lifecycle import AgentState
 from agents.locking import lock_session
 from agents.models import Agent, Session
-from agents.registering import open_session
+from agents.registration import open_session
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from agents.runtime import Ignored, Noticed, Reported
-from workspace.protocols.markers.wire import Landed, Reader, Reading
+from agents.running.runtime import Ignored, Noticed, Reported
+from workspace.protocols.markers.reader import Landed, Reader, Reading
 
 
 def pieces(text: str, cuts: Iterable[int]) -> list[str]:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.lifecycle import Outcome
-from agents.processes import Exited
-from agents.runtime import Ended, Ignored, Reported, Said, Step, TurnEvent, Usage
+from agents.running.processes import Exited
+from agents.running.runtime import Ended, Ignored, Reported, Said, Step, TurnEvent, Usage
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import AskKind, Meaning
 from tests.markers.reading import pieces
-from workspace.protocols.markers.acpx import Frames
-from workspace.protocols.markers.hearing import AcpxFrames
+from workspace.protocols.markers.output import AcpxFrames
+from workspace.protocols.markers.permissions.acpx import Frames
 from workspace.protocols.markers.settings import MarkersSettings
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workspace.protocols.markers.approved_tools import Gate, Worker, once
+from workspace.protocols.markers.permissions.proxy import Gate, Worker, once
 
 COMMAND = {"command": "rm -rf x"}
 OPTIONS = [{"optionId": "a", "kind": "allow_once"}, {"optionId": "r", "kind": "reject_once"}]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.capsule import write_capsule
-from agents.runtime import Given
+from agents.running.capsule import write_capsule
+from agents.running.runtime import Given
 from asks.lifecycle import Meaning
 from tests.markers.reading import read
 from tests.markers.turns import a_turn, verdict

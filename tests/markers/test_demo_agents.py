@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.lifecycle import Outcome
-from agents.runtime import Ended, Given, Ignored, Noticed, Reported
+from agents.running.runtime import Ended, Given, Ignored, Noticed, Reported
 from asks.drafts import AskDraft
 from asks.lifecycle import Style
 from tests.markers.turns import a_turn, verdict

@@ -7,13 +7,13 @@ import json
 import pytest
 from django.contrib.auth.models import User
 
-from agents.capsule import write_capsule
 from agents.models import Run, Session
+from agents.running.capsule import write_capsule
 from asks.drafts import ActionDraft
 from asks.models import Grant
 from tests.factories import ask, claim, draft, verdict_on
-from workspace.protocols.markers.acpx import Escalation
-from workspace.protocols.markers.approvals import approval
+from workspace.protocols.markers.permissions.acpx import Escalation
+from workspace.protocols.markers.permissions.asks import approval
 
 pytestmark = pytest.mark.django_db
 

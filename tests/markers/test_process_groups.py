@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from agents import process_groups
-from agents.processes import kill_if_same
+from agents.running import process_groups
+from agents.running.processes import kill_if_same
 from tests.markers.gone import until_gone
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from agents import process_groups
-from agents.processes import (
+from agents.running import process_groups
+from agents.running.processes import (
     Command,
     CouldNotStartError,
     Exited,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.lifecycle import Outcome
-from agents.runtime import Ignored
+from agents.running.runtime import Ignored
 from asks.lifecycle import AskKind, Meaning, Style
 from tests.markers.reading import ignored, labels, prompts, read, reports
 from workspace.protocols.markers.instructions import closing_text

@@ -16,9 +16,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from agents import process_groups
 from agents.lifecycle import Outcome
-from agents.runtime import Ended, Ignored, Mail, Noticed, Reported, Said, Started, Step, Turn
+from agents.running import process_groups
+from agents.running.runtime import (
+    Ended,
+    Ignored,
+    Mail,
+    Noticed,
+    Reported,
+    Said,
+    Started,
+    Step,
+    Turn,
+)
 from asks.drafts import AskDraft
 from tests.markers.turns import a_turn, verdict
 from workspace.protocols.markers.runtime import MarkersRuntime

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.lifecycle import Outcome
-from agents.runtime import Ignored, Mail, Noticed, Reported
+from agents.running.runtime import Ignored, Mail, Noticed, Reported
 from tests.markers.reading import ignored, labels, notices, prompts, read, read_pieces, reports
-from workspace.protocols.markers.wire import Reader
+from workspace.protocols.markers.reader import Reader
 
 # Outcomes.
 

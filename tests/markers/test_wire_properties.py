@@ -6,13 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.runtime import Ignored
+from agents.running.runtime import Ignored
 from tests.markers.reading import ignored, pieces, prompts, read, read_pieces, reports
 from workspace.protocols.markers import grammar
 from workspace.protocols.markers.fences import Fences
 from workspace.protocols.markers.lines import LineFeed
 from workspace.protocols.markers.questions import split_options
-from workspace.protocols.markers.wire import Reader
+from workspace.protocols.markers.reader import Reader
 
 LINES = st.sampled_from(
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.runtime import AgentFacts, Given, Turn
+from agents.running.runtime import AgentFacts, Given, Turn
 
 
 def a_turn(**more: Any) -> Turn:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent
 from asks.deadlines import give_due
 from asks.models import Ask, Nudge
@@ -17,7 +17,7 @@ from tests.cast import agent, colleague, owner, session, stranger
 from tests.factories import UserFactory, home_of
 from tests.policies.world import asked, group_of, in_force
 from workspace.models import Delivery, OutboxItem, WebhookEndpoint
-from workspace.notify import addressees, outbox, webhook
+from workspace.notify import deliveries, recipients, webhook
 
 __all__ = ["agent", "colleague", "owner", "session", "stranger"]
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def ask_under(agent: Agent, **terms: Any) -> Ask:
 
 
 def told(kind: str) -> list[str]:
-    outbox.spread()
+    deliveries.spread()
     found = Delivery.objects.filter(item__kind=kind, endpoint__isnull=False)
     return sorted(found.values_list("endpoint__owner__username", flat=True))
 
@@ -60,7 +60,7 @@ def test_those_it_is_escalated_to_once_they_may_answer(agent: Agent, member: Use
     escalated = {"escalate_after": "PT1H", "escalate_to": "group:board"}
     ask = ask_under(agent, **escalated, escalated_may_answer=True)
     assert told("ask.opened") == []
-    Nudge.objects.filter(ask=ask).update(due_at=clock.now())
+    Nudge.objects.filter(ask=ask).update(due_at=database_now())
     give_due()
     assert told("ask.reminded") == [member.username]
 
@@ -78,12 +78,12 @@ def test_who_has_left_meanwhile_is_told_no_more(agent: Agent, member: User, leav
     ask_under(agent, answered_by="group:board")
     assert told("ask.opened") == [member.username]
     delivery = Delivery.objects.get(endpoint__owner=member)
-    assert addressees.still_concerned(delivery.pk)
+    assert recipients.still_concerned(delivery.pk)
     if leaves == "the group":
         member.groups.clear()
     else:
         User.objects.filter(pk=member.pk).update(is_active=False)
-    assert not addressees.still_concerned(delivery.pk)
+    assert not recipients.still_concerned(delivery.pk)
 
 
 def test_of_what_is_not_about_an_ask_owners_alone(agent: Agent, owner: User, member: User) -> None:
@@ -103,7 +103,7 @@ def test_many_items_cost_no_more_queries_than_one(agent: Agent, owner: User, mem
         for _ in range(number):
             ask_under(agent, answered_by="group:board")
         with CaptureQueriesContext(connection) as queries:
-            addressees.endpoints_of(list(OutboxItem.objects.filter(spread_at=None)))
+            recipients.endpoints_of(list(OutboxItem.objects.filter(spread_at=None)))
         counts.append(len(queries))
-        outbox.spread()
+        deliveries.spread()
     assert counts == [6, 6]

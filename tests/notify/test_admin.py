@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from tests.api import world
 from tests.api.world import Cast
 from workspace.models import ApiKey, WebhookEndpoint
-from workspace.notify import outbox, webhook
+from workspace.notify import deliveries, webhook
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +37,7 @@ def tell(cast: Cast, count: int) -> None:
             secret=webhook.new_secret(),
         )
     world.asked(cast.agent)
-    outbox.spread()
+    deliveries.spread()
 
 
 @pytest.mark.parametrize("model", MODELS)

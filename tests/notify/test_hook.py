@@ -13,17 +13,17 @@ import pytest
 from django.db.models import F
 from pytest_django import Settings
 
-from agents.process_groups import alive
+from agents.running.process_groups import alive
 from asks import answering
 from asks.answering import Answered
 from tests.api import world
 from tests.api.world import Cast
 from tests.notify.receivers import keeping_command, kept
 from workspace.models import Delivery, DeliveryState, OutboxItem
-from workspace.notify import courier, hook, outbox
+from workspace.notify import courier, deliveries, hook
 from workspace.notify.courier import Courier
-from workspace.notify.outbox import LEASE, MAX_ATTEMPTS, Sink
-from workspace.notify.undelivered import Undelivered
+from workspace.notify.deliveries import LEASE, MAX_ATTEMPTS, Sink
+from workspace.notify.errors import Undelivered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -277,14 +277,14 @@ def test_what_a_dead_courier_had_claimed_is_delivered_after_its_lease(
 ) -> None:
     settings.NEEDS_YOU_EVENT_HOOK = keeping_command(tmp_path / "told")
     world.asked(cast.agent)
-    outbox.spread()
-    [dead] = outbox.claim(Sink.HOOK, 4)  # and dies here
+    deliveries.spread()
+    [dead] = deliveries.claim(Sink.HOOK, 4)  # and dies here
     assert deliver() == 0
     Delivery.objects.update(next_try=F("next_try") - LEASE)
     assert deliver() == 1
     assert [event["id"] for event in kept(tmp_path / "told")] == [dead.uid]
     # The dead one was only asleep: what it says now comes too late.
-    outbox.failed(dead, Undelivered("too slow"))
+    deliveries.failed(dead, Undelivered("too slow"))
     assert Delivery.objects.get().state == DeliveryState.DELIVERED
 
 

@@ -9,7 +9,8 @@ import pytest
 from django.db import transaction
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from agents import events, locking
+from agents import locking
+from agents.events import log as events
 from agents.lifecycle import Outcome
 from agents.models import Event, Session
 from asks import answering, expiry, withdrawing
@@ -21,7 +22,7 @@ from tests.api import world
 from tests.api.world import Cast
 from tests.policies.world import in_force, refund
 from workspace.models import OutboxItem
-from workspace.notify import outbox, payloads, telling
+from workspace.notify import deliveries, outbox_writer, payloads
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +38,7 @@ def told(session: Session) -> list[str]:
 
 def item_of(session: Session, kind: str) -> OutboxItem:
     """The one item of a kind, as it is delivered."""
-    outbox.spread()
+    deliveries.spread()
     return OutboxItem.objects.get(session=session, kind=kind)
 
 
@@ -136,7 +137,7 @@ def test_what_is_asked_again_is_told_as_such_once(cast: Cast) -> None:
     assert refused.reason == Reason.STALE
     assert refused.replaced_by is not None
     assert told(cast.session) == ["ask.opened", "ask.opened", "ask.superseded"]
-    outbox.spread()
+    deliveries.spread()
     first, fresh, old = OutboxItem.objects.filter(session=cast.session).order_by("pk")
     assert old.payload["ask"]["replaced_by"] == refused.replaced_by.pk
     assert (first.payload["ask"]["again"], fresh.payload["ask"]["again"]) == (False, True)
@@ -177,9 +178,9 @@ def test_to_tell_costs_one_insert(
         session = locking.lock_session(cast.session.pk)
         verdict = Event(seq=1, kind="verdict", actor="human:olga", data={"ask_id": ask.pk})
         with django_assert_num_queries(1):
-            telling.tell(session, [verdict])
+            outbox_writer.tell(session, [verdict])
         with django_assert_num_queries(0):
-            telling.tell(session, [Event(seq=2, kind="output", text="much")] * 100)
+            outbox_writer.tell(session, [Event(seq=2, kind="output", text="much")] * 100)
 
 
 def test_nothing_is_copied_that_nobody_wants(cast: Cast, settings: Settings) -> None:

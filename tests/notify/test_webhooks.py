@@ -24,8 +24,8 @@ from tests.api import world
 from tests.api.world import Cast
 from tests.notify.receivers import Receiver, receiver
 from workspace.models import Delivery, DeliveryState, OutboxItem, WebhookEndpoint
-from workspace.notify import addresses, breaker, courier, webhook
-from workspace.notify.undelivered import Undelivered
+from workspace.notify import breaker, courier, safe_addresses, webhook
+from workspace.notify.errors import Undelivered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -226,12 +226,12 @@ def test_an_endpoint_that_only_fails_is_switched_off(cast: Cast, place: Receiver
     ],
 )
 def test_what_is_not_public_is_refused(address: str) -> None:
-    assert not addresses.is_public(address)
+    assert not safe_addresses.is_public(address)
 
 
 @pytest.mark.parametrize("address", ["93.184.215.14", "1.1.1.1", "2606:4700:4700::1111"])
 def test_what_is_public_is_taken(address: str) -> None:
-    assert addresses.is_public(address)
+    assert safe_addresses.is_public(address)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1"])
@@ -265,7 +265,7 @@ def test_a_private_address_is_never_called(
 def test_a_url_that_cannot_be_a_webhooks_is_refused(url: str, settings: Settings) -> None:
     settings.WEBHOOKS_ALLOW_PRIVATE = False
     with pytest.raises(ValueError, match="URL"):
-        addresses.check_url(url)
+        safe_addresses.check_url(url)
 
 
 def certified(folder: Path, name: str) -> ssl.SSLContext:
@@ -335,7 +335,9 @@ def test_an_address_is_looked_up_once_and_then_kept(
 
     async def found() -> list[str]:
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", changing)
-        return await addresses.addresses_of(addresses.check_url("https://rebinding.example/"))
+        return await safe_addresses.addresses_of(
+            safe_addresses.check_url("https://rebinding.example/")
+        )
 
     assert asyncio.run(found()) == ["93.184.215.14"]
     assert next(answers) == "127.0.0.1"  # nobody has asked a second time
@@ -354,7 +356,7 @@ def test_one_public_address_among_private_ones_is_not_enough(
 
     async def found() -> list[str]:
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", mixed)
-        return await addresses.addresses_of(addresses.check_url("https://mixed.example/"))
+        return await safe_addresses.addresses_of(safe_addresses.check_url("https://mixed.example/"))
 
     with pytest.raises(Undelivered, match="not public"):
         asyncio.run(found())

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents.messaging import post_message
-from agents.steering import pause_agent
+from agents.controls import pause_agent
+from agents.messages import post_message
 from asks.drafts import ActionDraft
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal, Verdict

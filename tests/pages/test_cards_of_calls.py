@@ -15,7 +15,7 @@ from tests.pages import world
 from tests.pages.answers import assert_untouched, card, post
 from tests.pages.html import Element, read
 from tests.policies.world import asked
-from workspace.pages.arguments import MOST_ROWS, rows_of
+from workspace.pages.cards.call_rows import MOST_ROWS, rows_of
 
 pytestmark = pytest.mark.django_db
 

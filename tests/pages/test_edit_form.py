@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks import binding, editing
+from asks.actions import binding, editing
 from asks.models import Gate
-from workspace.pages import edit_form
-from workspace.pages.arguments import rows_of
+from workspace.pages.cards import edit_form
+from workspace.pages.cards.call_rows import rows_of
 
 scalars = (
     st.none()

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from agents import events
+from agents.events import log as events
 from agents.locking import lock_session
 from agents.models import Agent
 from asks import answering
@@ -17,7 +17,7 @@ from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.models import Ask
 from tests.pages import world
 from tests.pages.html import Element, read
-from workspace.visible import visible
+from workspace.text.visible import visible
 
 pytestmark = pytest.mark.django_db
 

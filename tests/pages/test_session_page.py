@@ -8,7 +8,7 @@ from django.db import transaction
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from agents import events
+from agents.events import log as events
 from agents.lifecycle import Outcome
 from agents.locking import lock_session
 from agents.models import Agent, InboxItem, Run, Session

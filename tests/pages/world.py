@@ -7,12 +7,13 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from agents import events, settling, starting, steering
+from agents import claims, controls, settlement
+from agents.events import log as events
 from agents.lifecycle import AgentState, Outcome
 from agents.locking import lock_session
 from agents.models import Agent, Run, Session
-from agents.registering import open_session
-from agents.runtime import Ended
+from agents.registration import open_session
+from agents.running.runtime import Ended
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask
@@ -60,11 +61,11 @@ def turn(
     """One whole turn of an agent, as a worker would carry it."""
     owner = agent.owners.first()
     assert owner is not None
-    run = steering.start(session_id=home(agent).pk, by=owner)
+    run = controls.start(session_id=home(agent).pk, by=owner)
     assert run is not None
-    claimed = starting.claim(run_id=run.pk, worker="test")
+    claimed = claims.claim(run_id=run.pk, worker="test")
     assert claimed is not None
-    assert settling.settle(claimed.fence, Ended(outcome=outcome, asks=drafts, report=report))
+    assert settlement.settle(claimed.fence, Ended(outcome=outcome, asks=drafts, report=report))
     run.refresh_from_db()
     return run
 

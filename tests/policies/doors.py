@@ -10,11 +10,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 
-from asks import signed_channel
 from asks.models import Ask, Refusal, SignedFile
+from asks.signed_channel import decision_files
 from tests.api.calling import Caller
 from tests.channel.signing import Channel, shown
-from workspace import keys
+from workspace.accounts import api_keys
 
 _numbers = itertools.count(1)
 
@@ -37,7 +37,7 @@ def page(ask: Ask, by: User, *, option: str = "approve", text: str = "") -> Trie
 
 
 def api(ask: Ask, by: User, *, option: str = "approve", text: str = "") -> Tried:
-    _, token = keys.create_key(name=f"door-{next(_numbers)}", scopes=("ask:answer",), person=by)
+    _, token = api_keys.create_key(name=f"door-{next(_numbers)}", scopes=("ask:answer",), person=by)
     seen = _last_refusal()
     body = {"option": option, "text": text, "binding": _echo(ask)}
     said = Caller(token).post(f"/api/asks/{ask.pk}/answer", body)
@@ -78,7 +78,7 @@ def signed(channel: Channel) -> Callable[..., Tried]:
         name = by.get_username()
         channel.put(f"{next(_numbers)}.json", shown(ask, option), signer=name)
         seen = _last_refusal()
-        signed_channel.scan()
+        decision_files.scan()
         assert SignedFile.objects.exists()
         return Tried(0, _reason_since(seen))
 
@@ -88,7 +88,7 @@ def signed(channel: Channel) -> Callable[..., Tried]:
 def agents_key(ask: Ask, *, option: str = "approve") -> Tried:
     """The agent's own key, with all that such a key may hold."""
     scopes = ("run:create", "run:read", "ask:create")
-    _, token = keys.create_key(name=f"door-{next(_numbers)}", scopes=scopes, agent=ask.agent)
+    _, token = api_keys.create_key(name=f"door-{next(_numbers)}", scopes=scopes, agent=ask.agent)
     seen = _last_refusal()
     said = Caller(token).post(
         f"/api/asks/{ask.pk}/answer", {"option": option, "binding": _echo(ask)}
@@ -97,7 +97,7 @@ def agents_key(ask: Ask, *, option: str = "approve") -> Tried:
 
 
 def _echo(ask: Ask) -> dict[str, Any]:
-    from asks import binding
+    from asks.actions import binding
 
     return binding.of_gate(ask.gate).as_echo()
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from agents.lifecycle import Outcome, RunStatus, Status
 from agents.models import Agent, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from asks.answering import Answered, answer
 from asks.drafts import ActionDraft
 from asks.lifecycle import AskStatus, Meaning, Reason
@@ -156,9 +156,9 @@ def test_an_open_approval_waits_although_the_policy_now_asks_nobody(
 ) -> None:
     ask = asked(session, key="k")
     in_force(agent, refund(approval="never"))
-    from agents import messaging
+    from agents import messages
 
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on.")
     run = go_on_and_propose(session, REFUND, "k")
     ask.refresh_from_db()
     assert ask.superseded_by in run.asks.all()

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.lifecycle import Outcome
 from agents.models import Agent, Session
 from asks.answering import answer
@@ -18,7 +18,7 @@ from tests.pages.html import Element, read
 from tests.policies.world import asked, group_of, in_force, refund
 from workspace.models import OutboxItem
 from workspace.notify import payloads
-from workspace.pages import proving_who
+from workspace.pages import reauthentication
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -129,7 +129,7 @@ class TestProving:
         """Signed in eleven minutes ago, with the password that they have now."""
         client = signed_in(owner)
         session = client.session
-        session[proving_who.KEY] = (clock.now() - timedelta(minutes=11)).isoformat()
+        session[reauthentication.KEY] = (database_now() - timedelta(minutes=11)).isoformat()
         session.save()
         return client
 
@@ -176,7 +176,7 @@ class TestProving:
         self, client: Client, ask: Ask, kept: object
     ) -> None:
         session = client.session
-        session[proving_who.KEY] = kept
+        session[reauthentication.KEY] = kept
         session.save()
         self.approve(client, ask)
         assert not Verdict.objects.exists()

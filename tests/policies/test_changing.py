@@ -14,11 +14,11 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from agents.models import Agent, Session
-from agents.registering import open_session
-from asks import policies
+from agents.registration import open_session
 from asks.drafts import ActionDraft
-from asks.dry_run import dry_run
 from asks.models import LedgerRecord, Policy
+from asks.policies import versions
+from asks.policies.dry_run import dry_run
 from tests.factories import UserFactory, turn_of, verdict_on
 from tests.pages.html import read
 from tests.policies.world import asked, group_of, in_force, propose, refund
@@ -133,7 +133,7 @@ def test_a_preview_without_an_agent_asks_for_one() -> None:
 
 
 def changes(agent: Agent, rules: Any) -> dict[str, tuple[str, ...]]:
-    return {one.what: one.changes for one in dry_run(agent, policies.checked(rules))}
+    return {one.what: one.changes for one in dry_run(agent, versions.checked(rules))}
 
 
 def test_what_would_have_changed_is_told_by_what_and_how(agent: Agent, session: Session) -> None:
@@ -197,7 +197,7 @@ class TestCommand:
         tried = self.run("dry-run", "ledger", str(file))
         assert "refund: a person is asked → nobody is asked" in tried
         assert "1 would have gone otherwise. Nothing was changed." in tried
-        assert policies.version_in_force(agent.pk) == 0
+        assert versions.version_in_force(agent.pk) == 0
         added = self.run("add", "ledger", str(file), "--why", "Less noise.", "--by", "olga")
         assert added == "Version 1 of ledger is in force.\n"
         assert json.loads(self.run("show", "ledger")) == RULES

@@ -8,12 +8,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents import messaging
+from agents import messages
 from agents.lifecycle import Outcome
 from agents.models import Agent, Session
-from asks import difference
+from asks.actions import difference
+from asks.actions.difference import Change, Piece
 from asks.answering import answer
-from asks.difference import Change, Piece
 from asks.drafts import ActionDraft, OptionDraft
 from asks.lifecycle import AskStatus, Meaning, Reason, Style
 from asks.models import Ask, Verdict
@@ -89,7 +89,7 @@ def test_the_new_card_says_what_changed_and_keeps_the_comment(
     ask = asked(session, free_text=True)
     echo = echo_of(ask)
     in_force(agent, refund(quorum=1, confidential=False))
-    messaging.post_message(session_id=session.pk, by=owner, text="Wait.")
+    messages.post_message(session_id=session.pk, by=owner, text="Wait.")
     card = answered_late(client, ask, echo, text="fine by me")
 
     changes = card.one("section", class_="changes").words
@@ -153,7 +153,7 @@ def test_what_is_asked_otherwise_stands_in_its_place_and_shows_both(
     ask = asked(session, ActionDraft("refund", {"to": {"name": "A", "iban": "DE1"}, "amount": 48}),
                 key="k", prompt="Refund 48 EUR?")  # fmt: skip
     echo = echo_of(ask)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on.")
     other = ActionDraft("refund", {"to": {"name": "A", "iban": "DE2"}, "amount": 480})
     options = (OptionDraft("approve", "Pay it out", style=Style.PRIMARY, meaning=Meaning.APPROVE),)
     turn = claim(session.runs.latest("number"))
@@ -180,7 +180,7 @@ def test_an_agents_words_stay_words_in_the_difference(
 ) -> None:
     ask = asked(session, key="k", prompt="Refund <b>48</b>?")
     echo = echo_of(ask)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on.")
     turn = claim(session.runs.latest("number"))
     evil = "Refund <script>alert(1)</script>?"
     finish(turn, Outcome.BLOCKED, asks=(draft("k", evil, action=REFUND),))

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Agent, Session
-from asks import bound_files, grants
+from asks.actions import bound_files, grants
 from asks.answering import Answered, answer
 from asks.drafts import ActionDraft
 from asks.lifecycle import Reason

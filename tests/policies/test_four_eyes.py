@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from agents import clock, messaging, steering
+from agents import controls, messages
+from agents.db.expressions import database_now
 from agents.lifecycle import Outcome
 from agents.models import Agent, Session
-from asks import access, delegating, queue
+from asks import access, delegation, queue
 from asks.answering import Answered, answer
 from asks.lifecycle import Reason
 from asks.models import Ask, Delegation, LedgerRecord
@@ -64,8 +65,8 @@ def test_the_writer_of_a_message_is_one_too(
     third = UserFactory(username="thea")
     agent.owners.add(third)
     in_force(agent, refund(four_eyes="required"))
-    messaging.post_message(session_id=session.pk, by=owner, text="Refund Nordlicht.")
-    messaging.post_message(session_id=session.pk, by=colleague, text="In full.")
+    messages.post_message(session_id=session.pk, by=owner, text="Refund Nordlicht.")
+    messages.post_message(session_id=session.pk, by=colleague, text="In full.")
     finish(claim(session.runs.latest("number")), Outcome.BLOCKED, asks=(draft(action=REFUND),))
     ask = Ask.objects.get()
     assert ask.terms["started_for"] == ["carl", "olga"]
@@ -98,7 +99,7 @@ def test_what_the_schedule_starts_is_started_for_nobody(owner: User) -> None:
 
 def test_starting_by_hand_moves_it(agent: Agent, session: Session, colleague: User) -> None:
     in_force(agent, refund(four_eyes="required"))
-    run = steering.start(session_id=session.pk, by=colleague)
+    run = controls.start(session_id=session.pk, by=colleague)
     assert run is not None
     finish(claim(run), Outcome.BLOCKED, asks=(draft(action=REFUND),))
     assert Ask.objects.get().barred == [colleague.pk]
@@ -143,7 +144,7 @@ def test_with_others_there_nothing_is_waived(agent: Agent, session: Session, own
 
 def test_nobody_answers_in_the_name_of_the_starter(ask: Ask, owner: User, stranger: User) -> None:
     """Sam has only Olga's word, and Olga started it."""
-    delegating.delegate(by=owner, to=stranger, ends_at=clock.now() + DAY, reason="Away.")
+    delegation.delegate(by=owner, to=stranger, ends_at=database_now() + DAY, reason="Away.")
     assert reason_of(ask, stranger) == Reason.FOUR_EYES
     assert queue.badge(stranger) == 0
 
@@ -151,7 +152,7 @@ def test_nobody_answers_in_the_name_of_the_starter(ask: Ask, owner: User, strang
 def test_the_starter_answers_in_nobodys_name(
     ask: Ask, owner: User, colleague: User, stranger: User
 ) -> None:
-    delegating.delegate(by=colleague, to=owner, ends_at=clock.now() + DAY, reason="Away.")
+    delegation.delegate(by=colleague, to=owner, ends_at=database_now() + DAY, reason="Away.")
     assert reason_of(ask, owner) == Reason.FOUR_EYES
     assert queue.badge(owner) == 0
 
@@ -160,7 +161,7 @@ def test_the_chain_is_looked_through_to_an_unbarred_name(
     ask: Ask, owner: User, colleague: User, stranger: User
 ) -> None:
     for giver in (owner, colleague):
-        delegating.delegate(by=giver, to=stranger, ends_at=clock.now() + DAY, reason="Away.")
+        delegation.delegate(by=giver, to=stranger, ends_at=database_now() + DAY, reason="Away.")
     assert queue.badge(stranger) == 1
     (card,) = queue.needs_you(stranger).asks
     carls = Delegation.objects.get(delegator=colleague)

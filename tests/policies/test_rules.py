@@ -11,10 +11,10 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, IntegrityError, transaction
 
 from agents.models import Agent
-from asks import conditions, policies
-from asks.conditions import BadCondition
 from asks.models import LedgerRecord, Policy
-from asks.working_hours import WorkingHours, after
+from asks.policies import conditions, versions
+from asks.policies.conditions import BadCondition
+from asks.policies.working_hours import WorkingHours, after
 from tests.policies.world import in_force, refund
 
 pytestmark = pytest.mark.django_db
@@ -56,23 +56,23 @@ BAD: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("rules", "why"), BAD)
 def test_what_a_policy_may_not_say(agent: Agent, owner: User, rules: Any, why: str) -> None:
     with pytest.raises(ValidationError) as refused:
-        policies.add_version(agent_id=agent.pk, rules=rules, why="x", by=owner)
+        versions.add_version(agent_id=agent.pk, rules=rules, why="x", by=owner)
     assert why in " ".join(refused.value.messages)
     assert not Policy.objects.exists()
-    assert policies.version_in_force(agent.pk) == 0
+    assert versions.version_in_force(agent.pk) == 0
 
 
 @pytest.mark.parametrize("why", ["", " \u200b", "x" * 1001, "\0"])
 def test_a_version_says_why(agent: Agent, owner: User, why: str) -> None:
     with pytest.raises(ValidationError):
-        policies.add_version(agent_id=agent.pk, rules={}, why=why, by=owner)
+        versions.add_version(agent_id=agent.pk, rules={}, why=why, by=owner)
 
 
 def test_versions_are_numbered_written_down_and_never_changed(agent: Agent, owner: User) -> None:
     first = in_force(agent, refund(approval="never"))
     second = in_force(agent, refund(quorum=2))
     assert (first.version, second.version) == (1, 2)
-    assert policies.in_force(agent.pk).version == 2
+    assert versions.in_force(agent.pk).version == 2
     record = LedgerRecord.objects.get(subject=f"policy:{second.pk}")
     assert (record.kind, record.actor, record.chain) == (
         "policy_changed",
@@ -95,7 +95,7 @@ def test_another_agent_is_not_concerned(agent: Agent) -> None:
 
     other = AgentFactory()
     in_force(agent, refund(approval="never"))
-    assert policies.version_in_force(other.pk) == 0
+    assert versions.version_in_force(other.pk) == 0
 
 
 HOLDS = [

@@ -9,10 +9,12 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, transaction
 
 from agents.models import Agent, Session
-from asks import policies, proving, queue
+from asks import queue
 from asks.answering import Answered, Result, Voted, answer
+from asks.ledger import verify
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.models import Ask, Grant, LedgerRecord, Verdict, Vote
+from asks.policies import versions
 from asks.refusals import Refused
 from tests.factories import UserFactory, echo_of
 from tests.policies.world import asked, in_force, refund
@@ -203,7 +205,7 @@ def test_votes_are_in_the_ledger_and_the_ledger_holds(
     records = LedgerRecord.objects.filter(kind__in=("vote", "verdict")).order_by("seq")
     assert [record.kind for record in records] == ["vote", "vote", "verdict"]
     for record in records:
-        proving.prove(record)
+        verify.prove(record)
 
 
 def test_a_vote_that_is_changed_behind_its_back_is_found(ask: Ask, owner: User) -> None:
@@ -212,8 +214,8 @@ def test_a_vote_that_is_changed_behind_its_back_is_found(ask: Ask, owner: User) 
     vote(ask, owner)
     with pgtrigger.ignore("asks.Vote:votes_never_change"):
         Vote.objects.update(text="something else")
-    with pytest.raises(proving.BrokenLedger, match=r"vote\.text"):
-        proving.prove(LedgerRecord.objects.get(kind="vote"))
+    with pytest.raises(verify.BrokenLedger, match=r"vote\.text"):
+        verify.prove(LedgerRecord.objects.get(kind="vote"))
 
 
 def test_the_terms_of_an_ask_stay(ask: Ask) -> None:
@@ -221,4 +223,4 @@ def test_the_terms_of_an_ask_stay(ask: Ask) -> None:
     for change in changes:
         with pytest.raises(DatabaseError), transaction.atomic():
             Ask.objects.filter(pk=ask.pk).update(**change)
-    assert policies.in_force(ask.agent_id).version == 1
+    assert versions.in_force(ask.agent_id).version == 1

@@ -8,7 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
-from agents import messaging, steering, ticking
+from agents import controls, messages
+from agents.jobs import tick
 from agents.lifecycle import Cause, RunStatus
 from agents.models import Agent, Run, Session
 from asks.answering import Answered, answer
@@ -45,11 +46,11 @@ def stale(ask: Ask, by: User) -> Ask:
 
 
 def by_message(session: Session, owner: User) -> None:
-    messaging.post_message(session_id=session.pk, by=owner, text="Something else first.")
+    messages.post_message(session_id=session.pk, by=owner, text="Something else first.")
 
 
 def by_hand(session: Session, owner: User) -> None:
-    assert steering.start(session_id=session.pk, by=owner)
+    assert controls.start(session_id=session.pk, by=owner)
 
 
 def by_schedule(session: Session, owner: User) -> None:
@@ -57,7 +58,7 @@ def by_schedule(session: Session, owner: User) -> None:
     by_message(session, owner)
     finish(claim(session.runs.latest("number")))
     Session.objects.filter(pk=session.pk).update(wake_at=Now(), wake_cause=Cause.SCHEDULE)
-    assert ticking.tick()
+    assert tick.tick()
     assert session.runs.latest("number").number == 3
 
 

@@ -8,9 +8,9 @@ from django.contrib.auth.models import Group, User
 
 from agents.lifecycle import Outcome
 from agents.models import Agent, Run, Session
-from asks import policies
 from asks.drafts import ActionDraft
 from asks.models import Ask, Policy
+from asks.policies import versions
 from tests.factories import REFUND, claim, draft, finish, owner_of, turn_of
 
 Rules = dict[str, Any]
@@ -21,7 +21,7 @@ def in_force(agent: Agent, *rules: Rules, by: User | None = None, **terms: Any) 
     whole = {"rules": list(rules), "terms": terms}
     person = by or agent.owners.order_by("pk").first()
     assert person is not None
-    return policies.add_version(agent_id=agent.pk, rules=whole, why="For a test.", by=person)
+    return versions.add_version(agent_id=agent.pk, rules=whole, why="For a test.", by=person)
 
 
 def refund(**rule: Any) -> Rules:

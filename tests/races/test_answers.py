@@ -9,17 +9,18 @@ from functools import partial
 import pytest
 from django.contrib.auth.models import User
 
-from agents import clock, messaging, settling
+from agents import messages, settlement
+from agents.db.expressions import database_now
 from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.models import Session
-from agents.runtime import Ended, Turn
+from agents.running.runtime import Ended, Turn
 from asks.answering import Answered, Result, answer
+from asks.asking_again import reopen
 from asks.expiry import expire_due
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Verdict
-from asks.reasking import reopen
 from asks.refusals import Refused
-from asks.retiring import retire
+from asks.retirement import retire
 from asks.withdrawing import withdraw
 from tests.factories import REFUND, AskFactory, ask, claim, draft, echo_of, finish
 from tests.races.racing import pass_by, race
@@ -109,7 +110,7 @@ def test_withdraw_then_answer(asked: Ask, owner: User, colleague: User) -> None:
 
 
 def let_time_pass(asked: Ask, seconds: float) -> None:
-    moment = clock.now() - timedelta(seconds=seconds)
+    moment = database_now() - timedelta(seconds=seconds)
     Ask.objects.filter(pk=asked.pk).update(expires_at=moment)
 
 
@@ -123,7 +124,7 @@ def test_answer_then_expiry(asked: Ask, owner: User) -> None:
 
     def answer_until_the_time_is_up() -> Result:
         result = answer(ask_id=asked.pk, by=owner, option="eu")
-        while clock.now() <= until:
+        while database_now() <= until:
             pass
         return result
 
@@ -173,7 +174,7 @@ def test_asking_again_twice_at_once(asked: Ask, owner: User, colleague: User) ->
 @pytest.fixture
 def later(session: Session, asked: Ask, owner: User) -> Turn:
     """A turn under way, while an earlier run's question is still open."""
-    messaging.post_message(session_id=session.pk, by=owner, text="Go on without me.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go on without me.")
     return claim(session.runs.latest("number"))
 
 
@@ -194,7 +195,7 @@ def test_answer_then_settle(
     """The turn that ends must not sleep over the answer that came before its end."""
     raced = race(
         partial(answer, ask_id=asked.pk, by=owner, option="us"),
-        partial(settling.settle, later.fence, ended),
+        partial(settlement.settle, later.fence, ended),
     )
     assert raced.second
     assert runs_of(session) == [RunStatus.CONTINUED, status, RunStatus.QUEUED]
@@ -209,7 +210,7 @@ def test_settle_then_answer(
     session: Session, asked: Ask, owner: User, later: Turn, ended: Ended, status: RunStatus
 ) -> None:
     raced = race(
-        partial(settling.settle, later.fence, ended),
+        partial(settlement.settle, later.fence, ended),
         partial(answer, ask_id=asked.pk, by=owner, option="us"),
     )
     assert isinstance(raced.second, Answered)
@@ -223,7 +224,7 @@ def test_settle_then_answer(
 @pytest.mark.case("C52")
 def test_nobody_answers_what_is_not_asked_yet(session: Session, owner: User) -> None:
     """An ask that is being raised is no ask to anybody else, not even half of one."""
-    messaging.post_message(session_id=session.pk, by=owner, text="Start.")
+    messages.post_message(session_id=session.pk, by=owner, text="Start.")
     turn = claim(session.runs.get())
 
     def raise_and_name() -> int:

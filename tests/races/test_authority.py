@@ -10,17 +10,18 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
-from agents import clock
+from agents.db.expressions import database_now
 from agents.models import Agent, Session
-from asks import grants, policies
+from asks.actions import grants
 from asks.answering import Answered, Result, Voted, answer
+from asks.asking_again import reopen
+from asks.backlog import drop
 from asks.claiming import claim
 from asks.deadlines import extend, give_due
-from asks.dropping import drop
 from asks.expiry import expire_due
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Dropped, Grant, Nudge, Policy, Redemption, Verdict, Vote
-from asks.reasking import reopen
+from asks.policies import versions
 from asks.refusals import Refused
 from tests.factories import REFUND, AskFactory, UserFactory, echo_of, verdict_on
 from tests.factories import claim as claim_run
@@ -128,7 +129,7 @@ def test_expiry_passes_by_a_vote_that_is_under_way(
 ) -> None:
     in_force(agent, refund(quorum=2))
     ask = asked(session)
-    Ask.objects.filter(pk=ask.pk).update(expires_at=clock.now() + timedelta(seconds=1))
+    Ask.objects.filter(pk=ask.pk).update(expires_at=database_now() + timedelta(seconds=1))
     raced = pass_by(vote(ask, owner), expire_due)
     assert isinstance(raced.first, Voted)
     assert raced.second == 0
@@ -137,7 +138,7 @@ def test_expiry_passes_by_a_vote_that_is_under_way(
 @pytest.mark.case("C43")
 def test_an_answer_waits_for_the_expiry_and_comes_too_late(session: Session, owner: User) -> None:
     ask = AskFactory(session=session, action=REFUND)
-    Ask.objects.filter(pk=ask.pk).update(expires_at=clock.now())
+    Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
     raced = race(expire_due, vote(ask, owner))
     assert raced.first == 1
     assert isinstance(raced.second, Refused)
@@ -174,12 +175,12 @@ def test_superseding_waits_for_an_answer_that_is_under_way(
     agent: Agent, session: Session, owner: User
 ) -> None:
     """The agent proposes something else under the same name while the owner answers."""
-    from agents import messaging
+    from agents import messages
 
     ask = asked(session, key="k")
     raced = race(
         vote(ask, owner),
-        partial(messaging.post_message, session_id=session.pk, by=owner, text="Go on."),
+        partial(messages.post_message, session_id=session.pk, by=owner, text="Go on."),
     )
     assert isinstance(raced.first, Answered)
     ask.refresh_from_db()
@@ -198,7 +199,7 @@ def test_a_policy_that_comes_first_makes_the_answer_stale(
 
 
 def test_two_versions_at_once_are_two_numbers(agent: Agent, owner: User) -> None:
-    add = partial(policies.add_version, agent_id=agent.pk, rules={}, why="x", by=owner)
+    add = partial(versions.add_version, agent_id=agent.pk, rules={}, why="x", by=owner)
     race(add, add)
     assert list(Policy.objects.order_by("version").values_list("version", flat=True)) == [1, 2]
 
@@ -237,7 +238,7 @@ def test_a_grant_is_taken_by_one_of_two(session: Session, owner: User) -> None:
 def test_a_reminder_is_given_once_by_two_workers(agent: Agent, session: Session) -> None:
     in_force(agent, refund(), remind_after="PT1H")
     asked(session)
-    Nudge.objects.update(due_at=clock.now())
+    Nudge.objects.update(due_at=database_now())
     raced = pass_by(give_due, give_due)
     assert (raced.first, raced.second) == (1, 0)
     assert session.events.filter(kind="reminded").count() == 1
@@ -246,7 +247,7 @@ def test_a_reminder_is_given_once_by_two_workers(agent: Agent, session: Session)
 @pytest.mark.parametrize("first", ["again", "drop"])
 def test_asking_again_or_dropping_not_both(session: Session, owner: User, first: str) -> None:
     ask = AskFactory(session=session, action=REFUND, expires_in=HOUR)
-    Ask.objects.filter(pk=ask.pk).update(expires_at=clock.now())
+    Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
     expire_due()
     again = partial(reopen, ask_id=ask.pk, by=owner)
     dropping = partial(drop, ask_id=ask.pk, by=owner, reason="Over.")

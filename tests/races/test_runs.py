@@ -11,15 +11,17 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.transaction import TransactionManagementError
 
-from agents import clock, messaging, settling, starting, steering, ticking
+from agents import claims, controls, messages, settlement
+from agents.db.expressions import database_now
+from agents.jobs import tick
 from agents.lifecycle import Cause, Outcome, RunStatus, Status
 from agents.locking import hold_agent, lock_session
 from agents.models import Agent, Run, Session
-from agents.moves import facts_of, live_run
-from agents.registering import open_session
-from agents.runtime import Ended, Mail, Turn
+from agents.registration import open_session
+from agents.running.runtime import Ended, Mail, Turn
 from agents.status import standing
-from asks.retiring import retire
+from agents.transitions import facts_of, live_run
+from asks.retirement import retire
 from tests.factories import AgentFactory, AskFactory, begin, draft, home_of, turn_of
 from tests.races.racing import Beside, pass_by, race
 
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(session: Session, owner: User) -> Run:
-    queued = steering.start(session_id=session.pk, by=owner)
+    queued = controls.start(session_id=session.pk, by=owner)
     assert queued is not None
     return queued
 
@@ -44,8 +46,8 @@ def stored_status_is_the_derived_one(session: Session) -> bool:
 @pytest.mark.case("aoa-26")
 def test_two_workers_claim_a_queued_run(run: Run) -> None:
     raced = race(
-        partial(starting.claim, run_id=run.pk, worker="one"),
-        partial(starting.claim, run_id=run.pk, worker="two"),
+        partial(claims.claim, run_id=run.pk, worker="one"),
+        partial(claims.claim, run_id=run.pk, worker="two"),
     )
     assert isinstance(raced.first, Turn)
     assert raced.second is None
@@ -55,11 +57,11 @@ def test_two_workers_claim_a_queued_run(run: Run) -> None:
 
 def test_two_workers_take_a_lapsed_run_over(session: Session) -> None:
     begin(session)
-    Run.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+    Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     run = Run.objects.get()
     raced = race(
-        partial(starting.claim, run_id=run.pk, worker="one"),
-        partial(starting.claim, run_id=run.pk, worker="two"),
+        partial(claims.claim, run_id=run.pk, worker="one"),
+        partial(claims.claim, run_id=run.pk, worker="two"),
     )
     assert isinstance(raced.first, Turn)
     assert (raced.first.epoch, raced.second) == (2, None)
@@ -67,10 +69,10 @@ def test_two_workers_take_a_lapsed_run_over(session: Session) -> None:
 
 def test_a_take_over_and_the_old_claims_settling(session: Session) -> None:
     turn = begin(session)
-    Run.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+    Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     raced = race(
-        partial(starting.claim, run_id=turn.run_id, worker="two"),
-        partial(settling.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),))),
+        partial(claims.claim, run_id=turn.run_id, worker="two"),
+        partial(settlement.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),))),
     )
     assert isinstance(raced.first, Turn)
     assert raced.second is False
@@ -79,10 +81,10 @@ def test_a_take_over_and_the_old_claims_settling(session: Session) -> None:
 
 def test_settling_and_a_late_take_over(session: Session) -> None:
     turn = begin(session)
-    Run.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+    Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     raced = race(
-        partial(settling.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
-        partial(starting.claim, run_id=turn.run_id, worker="two"),
+        partial(settlement.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
+        partial(claims.claim, run_id=turn.run_id, worker="two"),
     )
     assert (raced.first, raced.second) == (True, None)
 
@@ -90,8 +92,8 @@ def test_settling_and_a_late_take_over(session: Session) -> None:
 def test_a_stop_and_a_settling(session: Session, owner: User) -> None:
     turn = begin(session)
     raced = race(
-        partial(steering.stop, session_id=session.pk, by=owner),
-        partial(settling.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
+        partial(controls.stop, session_id=session.pk, by=owner),
+        partial(settlement.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
     )
     assert (raced.first, raced.second) == (True, False)
     assert session.runs.get().status == RunStatus.CANCELLED
@@ -101,22 +103,22 @@ def test_a_stop_and_a_settling(session: Session, owner: User) -> None:
 def due(owner: User) -> Session:
     session = open_session(AgentFactory(owners=[owner]))
     Session.objects.filter(pk=session.pk).update(
-        wake_at=clock.now() - timedelta(hours=14), wake_cause=Cause.SCHEDULE
+        wake_at=database_now() - timedelta(hours=14), wake_cause=Cause.SCHEDULE
     )
     return session
 
 
 @pytest.mark.case("aoa-9")
 def test_two_ticks_start_a_due_session_once(due: Session) -> None:
-    raced = pass_by(ticking.tick, ticking.tick)
+    raced = pass_by(tick.tick, tick.tick)
     assert (raced.first, raced.second) == (1, 0)
     assert due.runs.count() == 1
-    assert ticking.tick() == 0
+    assert tick.tick() == 0
 
 
 def test_a_tick_leaves_a_session_that_somebody_is_busy_with(due: Session, owner: User) -> None:
-    message = partial(messaging.post_message, session_id=due.pk, by=owner, text="Hello.")
-    raced = pass_by(message, ticking.tick)
+    message = partial(messages.post_message, session_id=due.pk, by=owner, text="Hello.")
+    raced = pass_by(message, tick.tick)
     assert raced.second == 0
     assert due.runs.get().cause == Cause.HUMAN
 
@@ -124,8 +126,8 @@ def test_a_tick_leaves_a_session_that_somebody_is_busy_with(due: Session, owner:
 def test_a_message_after_an_uncommitted_tick_starts_no_second_run(
     due: Session, owner: User
 ) -> None:
-    message = partial(messaging.post_message, session_id=due.pk, by=owner, text="Hello.")
-    raced = race(ticking.tick, message)
+    message = partial(messages.post_message, session_id=due.pk, by=owner, text="Hello.")
+    raced = race(tick.tick, message)
     assert (raced.first, raced.second) == (1, None)
     assert due.runs.count() == 1
 
@@ -145,8 +147,8 @@ def test_message_then_settle(
 ) -> None:
     turn = begin(session)
     race(
-        partial(messaging.post_message, session_id=session.pk, by=owner, text="Meanwhile."),
-        partial(settling.settle, turn.fence, ended),
+        partial(messages.post_message, session_id=session.pk, by=owner, text="Meanwhile."),
+        partial(settlement.settle, turn.fence, ended),
     )
     assert [run.status for run in session.runs.order_by("number")] == [status, RunStatus.QUEUED]
     assert stored_status_is_the_derived_one(session)
@@ -158,8 +160,8 @@ def test_settle_then_message(
 ) -> None:
     turn = begin(session)
     race(
-        partial(settling.settle, turn.fence, ended),
-        partial(messaging.post_message, session_id=session.pk, by=owner, text="Meanwhile."),
+        partial(settlement.settle, turn.fence, ended),
+        partial(messages.post_message, session_id=session.pk, by=owner, text="Meanwhile."),
     )
     if status == RunStatus.CONTINUED and not ended.asks:
         status = RunStatus.COMPLETED
@@ -174,7 +176,7 @@ def test_two_agents_that_write_to_each_other_do_not_deadlock(owner: User) -> Non
 
     def end(me: str, other: str) -> Callable[[], bool]:
         ended = Ended(outcome=Outcome.WORK_DONE, mails=(Mail(other, "Your turn."),))
-        return partial(settling.settle, turns[me].fence, ended)
+        return partial(settlement.settle, turns[me].fence, ended)
 
     with transaction.atomic():
         lock_session(low.pk)
@@ -195,9 +197,9 @@ def test_mail_and_a_pause_of_its_recipient(
     scout = home_of(AgentFactory(slug="scout", owners=[owner]))
     turn = begin(session)
     verbs: list[Callable[[], object]] = [
-        partial(steering.pause_agent, agent_id=scout.agent_id, by=owner),
+        partial(controls.pause_agent, agent_id=scout.agent_id, by=owner),
         partial(
-            settling.settle,
+            settlement.settle,
             turn.fence,
             Ended(outcome=Outcome.WORK_DONE, mails=(Mail("scout", "Hi."),)),
         ),
@@ -215,7 +217,7 @@ def test_mail_to_an_agent_that_is_being_retired(session: Session, owner: User) -
     race(
         partial(retire, agent_id=scout.agent_id, by=owner),
         partial(
-            settling.settle,
+            settlement.settle,
             turn.fence,
             Ended(outcome=Outcome.WORK_DONE, mails=(Mail("scout", "Hi."),)),
         ),
@@ -251,13 +253,13 @@ def test_whoever_retires_an_agent_waits_for_a_session_that_is_being_opened(
 def test_a_message_that_waited_for_a_pause_sees_the_pause(session: Session, owner: User) -> None:
     """A row joined to a locked row is as old as before the wait: the agent is read after it."""
     race(
-        partial(steering.pause_agent, agent_id=session.agent_id, by=owner),
-        partial(messaging.post_message, session_id=session.pk, by=owner, text="Hello."),
+        partial(controls.pause_agent, agent_id=session.agent_id, by=owner),
+        partial(messages.post_message, session_id=session.pk, by=owner, text="Hello."),
     )
     session.refresh_from_db()
     assert (session.status, session.runs.count()) == (Status.PAUSED, 0)
     assert stored_status_is_the_derived_one(session)
-    steering.resume_agent(agent_id=session.agent_id, by=owner)
+    controls.resume_agent(agent_id=session.agent_id, by=owner)
     assert session.runs.count() == 1
 
 
@@ -265,8 +267,8 @@ def test_a_claim_that_waited_for_a_pause_claims_nothing(
     session: Session, owner: User, run: Run
 ) -> None:
     raced = race(
-        partial(steering.pause_agent, agent_id=session.agent_id, by=owner),
-        partial(starting.claim, run_id=run.pk, worker="one"),
+        partial(controls.pause_agent, agent_id=session.agent_id, by=owner),
+        partial(claims.claim, run_id=run.pk, worker="one"),
     )
     assert raced.second is None
 
@@ -276,7 +278,7 @@ def test_a_session_that_opens_while_its_agent_is_paused(
     agent: Agent, owner: User, pause_first: bool
 ) -> None:
     verbs: list[Callable[[], object]] = [
-        partial(steering.pause_agent, agent_id=agent.pk, by=owner),
+        partial(controls.pause_agent, agent_id=agent.pk, by=owner),
         partial(open_session, agent, title="new"),
     ]
     race(*(verbs if pause_first else reversed(verbs)))
@@ -289,9 +291,9 @@ def test_pause_and_a_turn_that_asks_do_not_deadlock(session: Session, owner: Use
     ended = Ended(outcome=Outcome.BLOCKED, asks=(draft(),))
     with transaction.atomic():
         lock_session(session.pk)
-        settling_one = Beside(partial(settling.settle, turn.fence, ended))
+        settling_one = Beside(partial(settlement.settle, turn.fence, ended))
         settling_one.wait_until_blocked()
-        pausing = Beside(partial(steering.pause_agent, agent_id=session.agent_id, by=owner))
+        pausing = Beside(partial(controls.pause_agent, agent_id=session.agent_id, by=owner))
         pausing.wait_until_blocked()
     assert settling_one.result()
     pausing.result()
@@ -302,8 +304,8 @@ def test_pause_and_a_turn_that_asks_do_not_deadlock(session: Session, owner: Use
 def test_two_people_start_a_waiting_session(session: Session, owner: User, colleague: User) -> None:
     AskFactory(session=session)
     raced = race(
-        partial(steering.start, session_id=session.pk, by=owner),
-        partial(steering.start, session_id=session.pk, by=colleague),
+        partial(controls.start, session_id=session.pk, by=owner),
+        partial(controls.start, session_id=session.pk, by=colleague),
     )
     assert raced.first == raced.second
     assert session.runs.count() == 2
@@ -312,8 +314,8 @@ def test_two_people_start_a_waiting_session(session: Session, owner: User, colle
 def test_other_sessions_do_not_wait(session: Session, agent: Agent, owner: User) -> None:
     other = open_session(agent)
     raced = pass_by(
-        partial(messaging.post_message, session_id=session.pk, by=owner, text="One."),
-        partial(messaging.post_message, session_id=other.pk, by=owner, text="Two."),
+        partial(messages.post_message, session_id=session.pk, by=owner, text="One."),
+        partial(messages.post_message, session_id=other.pk, by=owner, text="Two."),
     )
     assert raced.first
     assert raced.second

@@ -11,9 +11,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 
-from asks import signed_channel
 from asks.drafts import ActionDraft
 from asks.models import Ask, SignedFile
+from asks.signed_channel import decision_files
 from tests.api.calling import Caller
 from tests.channel.signing import NAMESPACE, Channel, shown
 from tests.factories import REFUND
@@ -23,8 +23,8 @@ from tests.leaf.world import session_of as leaf_session_of
 from tests.policies.world import asked
 from tests.refusals.situations import Scene, Sent
 from tests.responses import world as hybrid
-from workspace import keys
-from workspace.pages.proving_who import KEY as PROVED_AT
+from workspace.accounts import api_keys
+from workspace.pages.reauthentication import KEY as PROVED_AT
 
 _numbers = itertools.count(1)
 PERSONS = ("run:create", "run:read", "ask:create", "ask:answer")
@@ -51,7 +51,7 @@ class Route:
 def token_of(scene: Scene, by: User | None) -> str:
     name, agent = f"route-{next(_numbers)}", None if by else scene.agent
     scopes = PERSONS if by else AGENTS
-    return keys.create_key(name=name, scopes=scopes, agent=agent, person=by)[1]
+    return api_keys.create_key(name=name, scopes=scopes, agent=agent, person=by)[1]
 
 
 def _refund(scene: Scene) -> Ask:
@@ -122,7 +122,7 @@ def signed_through(channel: Channel) -> Route:
         name = f"{next(_numbers)}.json"
         signer = by.get_username() if by else "the agent"
         channel.put(name, content, signer, "file" if sent.forged else NAMESPACE)
-        signed_channel.scan()
+        decision_files.scan()
         return Said(0, SignedFile.objects.get(name=name).why)
 
     return Route("refund", ask_of_value, sign)

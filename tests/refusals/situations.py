@@ -8,14 +8,16 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from agents import clock, messaging
+from agents import messages
+from agents.db.expressions import database_now
 from agents.models import Agent, Session
-from asks import binding, claiming, withdrawing
+from asks import claiming, withdrawing
+from asks.actions import binding
 from asks.answering import Voted, answer, answer_signed
 from asks.lifecycle import Reason
 from asks.models import Ask
-from asks.proof import Proof
 from asks.refusals import MAX_TEXT
+from asks.signed_channel.proof import Proof
 from tests.policies.world import Rules, group_of, in_force
 
 
@@ -75,7 +77,7 @@ class Situation:
 
 def _started_for_both(scene: Scene) -> None:
     for person in (scene.owner, scene.colleague):
-        messaging.post_message(session_id=scene.session.pk, by=person, text="Refund it.")
+        messages.post_message(session_id=scene.session.pk, by=person, text="Refund it.")
 
 
 def _is_taken_back(scene: Scene, ask: Ask) -> None:
@@ -83,7 +85,7 @@ def _is_taken_back(scene: Scene, ask: Ask) -> None:
 
 
 def _runs_out(_: Scene, ask: Ask) -> None:
-    Ask.objects.filter(pk=ask.pk).update(expires_at=clock.now())
+    Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
 
 
 def _changes(scene: Scene, ask: Ask) -> None:

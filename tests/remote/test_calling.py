@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.protocols.remote import calling
-from workspace.protocols.remote.calling import LARGEST_SHORT, LONGEST_WAIT, NoKey
+from workspace.protocols.common import http_client
+from workspace.protocols.common.http_client import LARGEST_SHORT, LONGEST_WAIT, NoKey
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,17 @@ from workspace.protocols.remote.calling import LARGEST_SHORT, LONGEST_WAIT, NoKe
     ],
 )
 def test_retry_after_is_seconds_within_reason(said: str, seconds: float | None) -> None:
-    assert calling.retry_after(said) == seconds
+    assert http_client.retry_after(said) == seconds
 
 
 def test_retry_after_may_be_a_date() -> None:
     said = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    assert calling.retry_after(said) == pytest.approx(89, abs=2)
+    assert http_client.retry_after(said) == pytest.approx(89, abs=2)
 
 
 @given(st.text(max_size=40))
 def test_no_retry_after_breaks_anything(said: str) -> None:
-    found = calling.retry_after(said)
+    found = http_client.retry_after(said)
     assert found is None or 0 <= found <= LONGEST_WAIT
 
 
@@ -50,30 +50,30 @@ def test_no_retry_after_breaks_anything(said: str) -> None:
 def test_a_server_that_cannot_now_says_whether_it_took_what_it_was_sent(
     status: int, may_have_taken: bool
 ) -> None:
-    away = calling.away_by_status(httpx.Response(status, headers={"Retry-After": "7"}), "No.")
+    away = http_client.away_by_status(httpx.Response(status, headers={"Retry-After": "7"}), "No.")
     assert away is not None
     assert (str(away), away.retry_after, away.may_have_taken) == ("No.", 7.0, may_have_taken)
 
 
 @pytest.mark.parametrize("status", [200, 202, 400, 401, 403, 404, 409, 422])
 def test_other_statuses_are_no_outage(status: int) -> None:
-    assert calling.away_by_status(httpx.Response(status), "No.") is None
+    assert http_client.away_by_status(httpx.Response(status), "No.") is None
 
 
 def test_a_key_comes_from_the_environment_and_a_missing_one_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("THEIR_KEY", "s3cret")
-    assert calling.bearer("THEIR_KEY") == {"Authorization": "Bearer s3cret"}
-    assert calling.bearer("") == {}
+    assert http_client.bearer("THEIR_KEY") == {"Authorization": "Bearer s3cret"}
+    assert http_client.bearer("") == {}
     monkeypatch.delenv("THEIR_KEY")
     with pytest.raises(NoKey, match="has no THEIR_KEY"):
-        calling.bearer("THEIR_KEY")
+        http_client.bearer("THEIR_KEY")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[1]", b"{", b"null", b"\xff", b"[" * 100_000])
 def test_what_is_no_object_is_an_empty_one(raw: bytes) -> None:
-    assert calling.as_object(raw) == {}
+    assert http_client.as_object(raw) == {}
 
 
 async def test_a_reply_that_never_ends_is_read_no_further_than_needed() -> None:
@@ -82,4 +82,4 @@ async def test_a_reply_that_never_ends_is_read_no_further_than_needed() -> None:
             yield b"x" * 1024
 
     reply = httpx.Response(500, content=pieces())  # type: ignore[arg-type]
-    assert LARGEST_SHORT < len(await calling.short(reply)) <= LARGEST_SHORT + 65_536
+    assert LARGEST_SHORT < len(await http_client.short(reply)) <= LARGEST_SHORT + 65_536

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from agents.lifecycle import Outcome
-from agents.runtime import Ended, Given, Turn
+from agents.running.runtime import Ended, Given, Turn
 from tests.leaf.world import ITEM
 from tests.markers.turns import a_turn
-from workspace.protocols.eve.remote.known import Known as EveKnown
-from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
-from workspace.protocols.eve.runtime import EveRuntime
-from workspace.protocols.leaf.remote import RemoteLeafRuntime
-from workspace.protocols.leaf.runtime import LeafRuntime
+from workspace.protocols.eve.agent.runtime import EveRuntime
+from workspace.protocols.eve.client.runtime import RemoteEveRuntime
+from workspace.protocols.eve.client.snapshot import Known as EveKnown
+from workspace.protocols.leaf.agent.runtime import LeafRuntime
+from workspace.protocols.leaf.client.runtime import RemoteLeafRuntime
 from workspace.protocols.markers.runtime import MarkersRuntime
-from workspace.protocols.responses.remote.known import Known as ResponsesKnown
-from workspace.protocols.responses.remote.runtime import RemoteResponsesRuntime
-from workspace.protocols.responses.runtime import HybridRuntime
+from workspace.protocols.responses.agent.runtime import HybridRuntime
+from workspace.protocols.responses.client.runtime import RemoteResponsesRuntime
+from workspace.protocols.responses.client.snapshot import Known as ResponsesKnown
 
 EVERY = (
     MarkersRuntime(),

@@ -10,7 +10,7 @@ from agents.models import Run
 from tests.responses.world import (
     Refused,
 )
-from workspace.models import Response
+from workspace.protocols.responses.models import Response
 
 ECHO = """
 if '# The answer' in prompt:

@@ -13,11 +13,11 @@ from django.contrib.auth.models import User
 
 from agents.lifecycle import AgentState
 from agents.models import Agent, Session
-from agents.registering import register_agent
-from agents.runtime import Ended
+from agents.registration import register_agent
+from agents.running.runtime import Ended
 from tests.factories import home_of
 from tests.responses.world import carry_all, in_this_thread
-from workspace.protocols.responses.remote.runtime import RemoteResponsesRuntime
+from workspace.protocols.responses.client.runtime import RemoteResponsesRuntime
 
 Json = dict[str, Any]
 Script = Callable[["Exchange"], None]
@@ -140,10 +140,10 @@ def drive() -> list[Ended]:
 
 def start(agent: Agent, by: User) -> Session:
     """Start an agent's home session and carry its run."""
-    from agents import steering
+    from agents import controls
 
     home = home_of(agent)
-    steering.start(session_id=home.pk, by=by)
+    controls.start(session_id=home.pk, by=by)
     drive()
     return Session.objects.get(pk=home.pk)
 

@@ -28,8 +28,8 @@ from tests.responses.world import (
     row,
     words,
 )
-from workspace.models import Response
-from workspace.protocols.responses import run_directory
+from workspace.protocols.responses.agent import run_directory
+from workspace.protocols.responses.models import Response
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import RunStatus, SessionState
 from agents.models import Agent, InboxItem, Run
 from asks import answering, withdrawing
@@ -33,8 +33,8 @@ from tests.responses.world import (
     row,
     words,
 )
-from workspace.models import Response
-from workspace.protocols.responses import door
+from workspace.protocols.responses.models import Response
+from workspace.protocols.responses.server import service
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def test_the_verdict_its_child_and_its_run_are_one_transaction(
     """Whatever breaks last, in the queue, leaves neither verdict nor child."""
     from django.db import transaction
 
-    from agents import tasks
+    from agents.jobs import queue
 
     paused = caller.ask()
     broken = RuntimeError("the queue is full")
@@ -55,7 +55,7 @@ def test_the_verdict_its_child_and_its_run_are_one_transaction(
         raise broken
 
     with monkeypatch.context() as patched:
-        patched.setattr(tasks, "enqueue", fail)
+        patched.setattr(queue, "enqueue", fail)
         with pytest.raises(RuntimeError, match="queue is full"), transaction.atomic():
             caller.answer(paused, "EU")
 
@@ -129,7 +129,7 @@ def test_a_stranger_learns_nothing_of_a_response(stranger: User, caller: Caller)
     paused = caller.ask()
     theirs = Caller(key_for(None, stranger, name="stranger"))
 
-    for what in (door.retrieve, door.cancel, door.delete, door.input_items):
+    for what in (service.retrieve, service.cancel, service.delete, service.input_items):
         assert refused(lambda what=what: theirs.call(what, paused["id"])).status == 404
     no = refused(lambda: theirs.answer(paused, "EU"))
     assert (no.status, no.code) == (400, "previous_response_not_found")
@@ -140,9 +140,9 @@ def test_a_key_without_a_person_sees_only_what_it_asked_for(agent: Agent, caller
     mine = caller.create("hello")
     theirs = Caller(key_for(agent, None, ("run:create", "run:read"), name="agent"))
 
-    assert refused(lambda: theirs.call(door.retrieve, mine["id"])).status == 404
+    assert refused(lambda: theirs.call(service.retrieve, mine["id"])).status == 404
     their_own = theirs.create("hello")
-    assert theirs.call(door.retrieve, their_own["id"])[1]["id"] == their_own["id"]
+    assert theirs.call(service.retrieve, their_own["id"])[1]["id"] == their_own["id"]
 
 
 def test_no_second_answer_while_the_first_runs(caller: Caller) -> None:
@@ -219,7 +219,7 @@ def test_an_answer_whose_turn_failed_is_carried_again_when_a_person_says_so(
 
     agent.refresh_from_db()
     Agent.objects.update(settings={**agent.settings, "env": {"HEALED": "1"}})
-    steering.resume_session(session_id=row(failed).session_id, by=owner)
+    controls.resume_session(session_id=row(failed).session_id, by=owner)
     carry_all()
 
     again = Response.objects.order_by("pk").last()
@@ -241,13 +241,13 @@ def test_what_comes_for_two_responses_at_once_is_done_one_after_the_other(
     child = caller.send(
         previous_response_id=paused["id"], input=[result(asked(paused)["call_id"], "EU")]
     )
-    messaging.post_message(session_id=row(paused).session_id, by=owner, text="and a word")
-    from agents import settling
-    from agents.runtime import Ended
+    messages.post_message(session_id=row(paused).session_id, by=owner, text="and a word")
+    from agents import settlement
+    from agents.running.runtime import Ended
 
     ended = play(turn)[-1]
     assert isinstance(ended, Ended)
-    settling.settle(turn.fence, ended)
+    settlement.settle(turn.fence, ended)
     carry_all()
 
     assert "Nothing to decide. unrelated" in words(body(other["id"]))
@@ -284,7 +284,7 @@ def test_the_brain_is_told_what_was_said_before(owner: User, tmp_path: Path) -> 
 def test_a_paused_response_cannot_be_cancelled(caller: Caller) -> None:
     paused = caller.ask(background=True)
 
-    no = refused(lambda: caller.call(door.cancel, paused["id"]))
+    no = refused(lambda: caller.call(service.cancel, paused["id"]))
 
     assert (no.status, no.param) == (400, "response_id")
     assert ask_of(paused).status == AskStatus.OPEN
@@ -295,7 +295,7 @@ def test_deleting_a_paused_response_withdraws_its_question(caller: Caller, owner
     paused = caller.ask()
     ask = ask_of(paused)
 
-    caller.call(door.delete, paused["id"])
+    caller.call(service.delete, paused["id"])
 
     ask.refresh_from_db()
     assert (ask.status, ask.closed_by) == (AskStatus.WITHDRAWN, owner)
@@ -309,11 +309,11 @@ def test_an_agents_key_cannot_delete_a_question_away(agent: Agent) -> None:
     theirs = Caller(key_for(agent, None, ("run:create", "run:read"), name="agent"))
     paused = theirs.ask()
 
-    assert refused(lambda: theirs.call(door.delete, paused["id"])).status == 403
+    assert refused(lambda: theirs.call(service.delete, paused["id"])).status == 403
     assert ask_of(paused).status == AskStatus.OPEN
 
 
 def test_a_response_under_way_cannot_be_deleted(caller: Caller) -> None:
     made = caller.send(input="hello")
 
-    assert refused(lambda: caller.call(door.delete, made["id"])).status == 400
+    assert refused(lambda: caller.call(service.delete, made["id"])).status == 400

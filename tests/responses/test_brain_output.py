@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.runtime import Ignored, Said, Step
+from agents.running.runtime import Ignored, Said, Step
 from tests.responses.world import REQUEST, Caller, brain, hybrid_agent, key_for, question, words
-from workspace.protocols.responses.brain_output import MAX_LINE, BrainOutput, Heard
+from workspace.protocols.responses.agent.brain_output import MAX_LINE, BrainOutput, Heard
 
 #: As `claude --print --output-format stream-json` writes it.
 CLAUDE = [

@@ -27,13 +27,13 @@ from tests.responses.world import (
     words,
 )
 from workspace.models import OutboxItem
-from workspace.protocols.responses.confidential import (
+from workspace.protocols.responses.agent.confidential import (
     FIXED_PROMPT,
     LONGEST_OPTION,
     names_a_place,
     shown,
 )
-from workspace.protocols.responses.question_file import Question
+from workspace.protocols.responses.agent.question_file import Question
 
 LEDGER = Question("Which ledger: EU or US?", ("EU", "US"), "ledger-choice")
 REPLACED = Question(FIXED_PROMPT)

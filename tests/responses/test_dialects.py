@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks import draft_check
+from asks import draft_validation
 from tests.responses.remotes import call, question
-from workspace.protocols.responses.remote.dialects import (
+from workspace.protocols.responses.client.dialects import (
     ADAPTER,
     DEVUI_EVENT,
     Question,
@@ -23,7 +23,7 @@ from workspace.protocols.responses.remote.dialects import (
 def read(item: dict[str, Any]) -> Question:
     found = of_item(item)
     assert found is not None
-    draft_check.check(found.draft())
+    draft_validation.check(found.draft())
     return found
 
 
@@ -247,5 +247,5 @@ def test_whatever_is_asked_can_be_shown(name: str, call_id: str, arguments: Any)
     found = of_item(item)
 
     assert found is not None
-    draft_check.check(found.draft())
+    draft_validation.check(found.draft())
     Question.model_validate_json(found.model_dump_json())

@@ -20,7 +20,7 @@ from tests.responses.houses import (
     frames,
     house_on_its_own,
 )
-from workspace.models import Response
+from workspace.protocols.responses.models import Response
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_cancelling_ends_the_brain(house: House) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    from agents.process_groups import started
+    from agents.running.process_groups import started
 
     return bool(started(pid))
 

@@ -10,8 +10,8 @@ from agents.models import Agent, Session
 from tests.factories import begin, finish, home_of
 from tests.pages.html import read
 from tests.responses.world import Caller, ask_of, body, carry_all, row, words
-from workspace.models import Response
 from workspace.pages.run_chain import chain_of
+from workspace.protocols.responses.models import Response
 
 pytestmark = pytest.mark.django_db
 

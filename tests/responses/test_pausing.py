@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import settling, starting
+from agents import claims, settlement
 from agents.lifecycle import RunStatus, SessionState, Status
 from agents.models import Agent, Run
-from agents.runtime import Ended
+from agents.running.runtime import Ended
 from asks import queue
 from asks.models import Ask
 from tests.factories import home_of
@@ -38,7 +38,7 @@ from tests.responses.world import (
     steps,
     words,
 )
-from workspace.models import Response
+from workspace.protocols.responses.models import Response
 
 pytestmark = pytest.mark.django_db
 
@@ -323,9 +323,9 @@ def test_what_a_caller_was_told_had_failed_is_tried_again_by_a_person_only(
     assert not Run.objects.filter(status=RunStatus.QUEUED).exists()
 
     Agent.objects.update(settings={**session.agent.settings, "env": {"HEALED": "1"}})
-    from agents import steering
+    from agents import controls
 
-    steering.resume_session(session_id=session.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
     carry_all()
 
     again = Response.objects.exclude(pk=row(failed).pk).get()
@@ -348,16 +348,16 @@ def test_a_crash_between_question_and_completion_never_ends_green(
     assert not Ask.objects.exists()
 
     Run.objects.filter(pk=turn.run_id).update(lease_until=_long_ago())
-    again = starting.claim(run_id=turn.run_id, worker="another")
+    again = claims.claim(run_id=turn.run_id, worker="another")
     assert again is not None
     ended = play(again)[-1]
     assert isinstance(ended, Ended)
-    assert settling.settle(again.fence, ended)
+    assert settlement.settle(again.fence, ended)
 
     paused = body(made["id"])
     assert paused["envelope"]["status"] == "awaiting_human"
     assert Ask.objects.count() == 1
-    assert not settling.settle(turn.fence, ended)
+    assert not settlement.settle(turn.fence, ended)
     numbers = [event["sequence_number"] for event in events(paused)]
     assert numbers == list(range(len(numbers)))
 
@@ -369,11 +369,11 @@ def _long_ago() -> object:
 
 
 def test_a_schedule_or_a_click_starts_the_default_request(owner: User, tmp_path: Path) -> None:
-    from agents import steering
+    from agents import controls
 
     agent = hybrid_agent(owner, command=brain(tmp_path, question()), default_request=REQUEST)
     home = home_of(agent)
-    steering.start(session_id=home.pk, by=owner)
+    controls.start(session_id=home.pk, by=owner)
     carry_all()
 
     response = Response.objects.get(session=home)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from workspace.protocols.responses import question_file
-from workspace.protocols.responses.question_file import BadQuestion, Question
-from workspace.protocols.responses.run_directory import (
+from workspace.protocols.responses.agent import question_file
+from workspace.protocols.responses.agent.question_file import BadQuestion, Question
+from workspace.protocols.responses.agent.run_directory import (
     DirectoryInUse,
     Pinned,
     pinned,
@@ -100,7 +100,7 @@ def test_a_file_that_may_not_be_read_fails(tmp_path: Path) -> None:
     reader = (
         "import os, sys; from pathlib import Path\n"
         "from workspace.protocols.responses import question_file as q\n"
-        "from workspace.protocols.responses.run_directory import Pinned\n"
+        "from workspace.protocols.responses.agent.run_directory import Pinned\n"
         "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
         "os.geteuid() or os.seteuid(int(sys.argv[2]))\n"
         "try: print(q.read(Pinned(Path(sys.argv[1]), fd, is_new=False)))\n"

@@ -21,7 +21,7 @@ from tests.responses.world import (
     key_for,
     result,
 )
-from workspace.models import Response
+from workspace.protocols.responses.models import Response
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.protocols.responses.problems import Problem
-from workspace.protocols.responses.reading import Create, read_create, request_of
+from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.server.request import Create, read_create, request_of
 
 
 def read(**body: Any) -> Create:

@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from agents import settling, starting, steering
-from agents.events import NewEvent
+from agents import claims, controls, settlement
+from agents.events.log import NewEvent
 from agents.lifecycle import RunStatus, SessionState
 from agents.models import Run
-from agents.runtime import Ended
+from agents.running.runtime import Ended
 from tests.responses.world import (
     REQUEST,
     Caller,
@@ -36,8 +36,8 @@ from tests.responses.world import (
     steps,
     words,
 )
-from workspace.models import Response, ResponseEvent
-from workspace.protocols.responses import door, streaming
+from workspace.protocols.responses.models import Response, ResponseEvent
+from workspace.protocols.responses.server import service, stream
 
 pytestmark = pytest.mark.django_db
 
@@ -158,12 +158,12 @@ def test_a_worker_that_takes_over_goes_on_with_the_stream(owner: User, tmp_path:
     assert row(made).open_seq is not None
     Run.objects.update(lease_until=timezone.now())
 
-    again = starting.claim(run_id=turn.run_id, worker="another")
+    again = claims.claim(run_id=turn.run_id, worker="another")
     assert again is not None
-    assert not starting.append(turn.fence, [NewEvent("output", "agent:closer", "from the dead")])
+    assert not claims.append(turn.fence, [NewEvent("output", "agent:closer", "from the dead")])
     ended = play(again)[-1]
     assert isinstance(ended, Ended)
-    assert settling.settle(again.fence, ended)
+    assert settlement.settle(again.fence, ended)
 
     found = body(made["id"])
     check_whole(found)
@@ -177,7 +177,7 @@ def test_a_worker_that_gives_back_leaves_the_response_under_way(caller: Caller) 
     assert turn is not None
     play(turn)
 
-    starting.give_back(turn.fence)
+    claims.give_back(turn.fence)
     assert body(made["id"])["status"] == "in_progress"
     carry_all()
 
@@ -191,13 +191,13 @@ def test_cancelling_ends_the_stream_and_the_run(caller: Caller) -> None:
     assert turn is not None
     play(turn)
 
-    cancelled = caller.call(door.cancel, made["id"])
+    cancelled = caller.call(service.cancel, made["id"])
 
     assert cancelled["status"] == "cancelled"
-    assert caller.call(door.cancel, made["id"]) == cancelled
+    assert caller.call(service.cancel, made["id"]) == cancelled
     last = events(cancelled)[-1]
     assert (last["type"], last["response"]["status"]) == ("response.failed", "cancelled")
-    assert not starting.append(turn.fence, [NewEvent("output", "agent:closer", "too late")])
+    assert not claims.append(turn.fence, [NewEvent("output", "agent:closer", "too late")])
     assert Run.objects.get(pk=turn.run_id).status == RunStatus.CANCELLED
     assert carry_all() == []
     assert row(cancelled).session.state == SessionState.ACTIVE
@@ -206,7 +206,7 @@ def test_cancelling_ends_the_stream_and_the_run(caller: Caller) -> None:
 def test_cancelling_before_a_worker_comes_starts_nothing(caller: Caller) -> None:
     made = caller.send(input="hello", background=True)
 
-    caller.call(door.cancel, made["id"])
+    caller.call(service.cancel, made["id"])
 
     assert carry_all() == []
     assert body(made["id"])["output"] == []
@@ -222,10 +222,10 @@ def test_cancelling_a_turn_with_an_answer_never_loses_the_answer(
         background=True,
     )
 
-    caller.call(door.cancel, child["id"])
+    caller.call(service.cancel, child["id"])
     assert carry_all() == []
     assert row(child).session.state == SessionState.PAUSED
-    steering.resume_session(session_id=row(child).session_id, by=owner)
+    controls.resume_session(session_id=row(child).session_id, by=owner)
     carry_all()
 
     again = Response.objects.order_by("pk").last()
@@ -237,7 +237,7 @@ def test_cancelling_a_turn_with_an_answer_never_loses_the_answer(
 def test_only_a_background_response_under_way_is_cancelled(caller: Caller) -> None:
     for made in (caller.send(input="hello"), caller.create("hello", background=True)):
         with pytest.raises(Refused) as no:
-            caller.call(door.cancel, made["id"])
+            caller.call(service.cancel, made["id"])
         assert (no.value.status, no.value.param) == (400, "response_id")
 
 
@@ -249,9 +249,9 @@ def test_a_run_stopped_on_the_page_goes_on_with_the_same_response(
     assert turn is not None
     play(turn)
 
-    steering.stop(session_id=turn.session_id, by=owner)
+    controls.stop(session_id=turn.session_id, by=owner)
     assert body(made["id"])["status"] == "in_progress"
-    steering.resume_session(session_id=turn.session_id, by=owner)
+    controls.resume_session(session_id=turn.session_id, by=owner)
     carry_all()
 
     assert body(made["id"])["status"] == "completed"
@@ -265,7 +265,7 @@ def test_a_reader_gets_the_rest_from_any_event_on(caller: Caller) -> None:
     frames = [f"event: {e.type}\ndata: {e.data}\n\n" for e in whole]
 
     for after in range(-1, len(frames)):
-        read = streaming._read(response.pk, after)
+        read = stream._read(response.pk, after)
         assert read.frames.decode() == "".join(frames[after + 1 :])
         assert read.is_over
 
@@ -280,7 +280,7 @@ def test_every_frame_is_ascii_on_two_lines(owner: User, tmp_path: Path) -> None:
     found = caller.create(REQUEST)
 
     assert words(found) == "line\u2028end \x85 \r\n «é» \U0001f600"
-    frames = streaming._read(row(found).pk, -1).frames
+    frames = stream._read(row(found).pk, -1).frames
     assert frames.isascii()
     assert all(len(frame.split(b"\n")) == 2 for frame in frames.split(b"\n\n")[:-1])
 
@@ -320,10 +320,10 @@ def test_a_deleted_response_is_gone_and_its_thread_is_kept(caller: Caller) -> No
     found = caller.ask()
     session = ask_of(found).session
 
-    caller.call(door.delete, found["id"])
+    caller.call(service.delete, found["id"])
 
     with pytest.raises(Refused) as no:
-        caller.call(door.retrieve, found["id"])
+        caller.call(service.retrieve, found["id"])
     assert no.value.status == 404
     assert not ResponseEvent.objects.exists()
     assert session.events.filter(kind="asked").exists()
@@ -335,7 +335,7 @@ def test_a_question_is_not_asked_twice_by_a_run_begun_twice(owner: User, tmp_pat
     turn = claimed()
     assert turn is not None
     play(turn)
-    starting.give_back(turn.fence)
+    claims.give_back(turn.fence)
 
     carry_all()
 

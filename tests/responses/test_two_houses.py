@@ -17,10 +17,10 @@ from django.contrib.auth.models import User
 from django.db import connections
 from pytest_django import DjangoDbBlocker
 
-from agents import steering
+from agents import controls
 from agents.lifecycle import RunStatus
 from agents.models import Agent, Event, Run, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from asks.answering import Answered, answer
 from asks.models import Ask
 from tests.conftest import SERVER
@@ -131,7 +131,7 @@ def test_whoever_dies_nothing_is_lost_or_asked_twice(
     session = open_session(console.agent)
     Session.objects.filter(agent=console.agent, is_home=True).update(is_home=False)
     Session.objects.filter(pk=session.pk).update(is_home=True)
-    steering.start(session_id=session.pk, by=console.owner)
+    controls.start(session_id=session.pk, by=console.owner)
 
     eventually(lambda: under_way(console, before), "the house is at work")
     strike(console, victim, step == "asking")

@@ -17,20 +17,20 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.test import RequestFactory
 
-from agents import settling, starting
+from agents import claims, settlement
 from agents.lifecycle import AgentState, RunStatus
 from agents.models import Agent, Run
-from agents.registering import register_agent
-from agents.runtime import Ended, Turn, TurnEvent
-from agents.transcript import Transcript
+from agents.registration import register_agent
+from agents.running.runtime import Ended, Turn, TurnEvent
+from agents.running.transcript import Transcript
 from asks.models import Ask
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.demo.worlds import PROGRAMS
-from workspace.models import Response
-from workspace.protocols.responses import door
-from workspace.protocols.responses.problems import Problem
-from workspace.protocols.responses.runtime import HybridRuntime, runs_folder
-from workspace.protocols.responses.stream import body_of
+from workspace.protocols.responses.agent.runtime import HybridRuntime, runs_folder
+from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.models import Response
+from workspace.protocols.responses.server import service
+from workspace.protocols.responses.server.events import body_of
 
 ALL = ("run:create", "run:read", "ask:create", "ask:answer")
 REQUEST = {"mode": "run", "target_date": "2026-10-16", "dry_run": False}
@@ -78,7 +78,7 @@ def key_for(
     scopes: Sequence[str] = ALL,
     name: str = "caller",
 ) -> str:
-    return keys.create_key(name=name, scopes=scopes, agent=agent, person=person)[1]
+    return api_keys.create_key(name=name, scopes=scopes, agent=agent, person=person)[1]
 
 
 class Refused(Exception):
@@ -101,7 +101,7 @@ class Caller:
         raw = json.dumps(body).encode()
         request = self._requests.post(path, raw, content_type="application/json")
         try:
-            return body_of(door.create(request, raw).response)
+            return body_of(service.create(request, raw).response)
         except Problem as problem:
             raise Refused(problem) from problem
 
@@ -209,7 +209,7 @@ def play(turn: Turn, taker: Any = None) -> list[TurnEvent]:
 def claimed(run: Run | None = None) -> Turn | None:
     """The oldest queued run, claimed."""
     run = run or Run.objects.filter(status=RunStatus.QUEUED).order_by("pk").first()
-    return starting.claim(run_id=run.pk, worker="test") if run else None
+    return claims.claim(run_id=run.pk, worker="test") if run else None
 
 
 def carry_all(taker: Any = None) -> list[Ended]:
@@ -218,6 +218,6 @@ def carry_all(taker: Any = None) -> list[Ended]:
     while turn := claimed():
         last = play(turn, taker)[-1]
         assert isinstance(last, Ended)
-        assert settling.settle(turn.fence, last)
+        assert settlement.settle(turn.fence, last)
         ended.append(last)
     return ended

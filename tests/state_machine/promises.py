@@ -6,8 +6,8 @@ from django.db import connection
 
 from agents.lifecycle import LIVE_RUNS
 from agents.models import Run, Session
-from agents.moves import facts_of
 from agents.status import standing
+from agents.transitions import facts_of
 
 IDLE_SESSIONS = """
     SELECT session.* FROM agents_session session JOIN agents_agent agent ON agent.id = agent_id

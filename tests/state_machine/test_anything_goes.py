@@ -22,7 +22,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents import clock, messaging, settling, starting, steering, ticking
+from agents import claims, controls, messages, settlement
+from agents.db.expressions import database_now
+from agents.jobs import tick
 from agents.lifecycle import (
     COMPLETED_OUTCOMES,
     InboxState,
@@ -31,16 +33,16 @@ from agents.lifecycle import (
     SessionState,
 )
 from agents.models import Agent, InboxItem, Run, Session
-from agents.registering import open_session
-from agents.runtime import Ended, Fence, Mail, Turn
+from agents.registration import open_session
+from agents.running.runtime import Ended, Fence, Mail, Turn
 from asks.answering import Answered, answer
+from asks.asking_again import reopen
 from asks.drafts import AskDraft
 from asks.expiry import expire_due
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Verdict
-from asks.reasking import reopen
 from asks.refusals import Refused
-from asks.retiring import retire
+from asks.retirement import retire
 from asks.withdrawing import withdraw
 from tests.factories import (
     REFUND,
@@ -104,13 +106,13 @@ class Workspace(RuleBasedStateMachine):
         """One session waits for two answers, one runs with a message, one is owed a verdict."""
         waiting, running = map(home_of, self.agents)
         answered = open_session(self.agents[0])
-        starting.claim(run_id=waiting.runs.get().pk, worker="first")
+        claims.claim(run_id=waiting.runs.get().pk, worker="first")
         for run in runs(RunStatus.RUNNING):
             fence = Fence(run.pk, run.session_id, run.epoch)
             two = (draft("1:one"), draft("1:bound", action=REFUND))
-            settling.settle(fence, Ended(outcome=Outcome.BLOCKED, asks=two))
+            settlement.settle(fence, Ended(outcome=Outcome.BLOCKED, asks=two))
         verdict_on(ask(answered, draft("1:one"))[0], self.owner)
-        woken = messaging.post_message(session_id=running.pk, by=self.owner, text="Hello.")
+        woken = messages.post_message(session_id=running.pk, by=self.owner, text="Hello.")
         assert woken is not None
         self.claim_run(woken)
 
@@ -122,7 +124,7 @@ class Workspace(RuleBasedStateMachine):
         self.claim_run(one_of(runs(RunStatus.QUEUED), pick))
 
     def claim_run(self, run: Run) -> None:
-        turn = starting.claim(run_id=run.pk, worker="somebody")
+        turn = claims.claim(run_id=run.pk, worker="somebody")
         assert turn is not None
         assert turn.epoch == run.epoch + 1
         self.turns[run.pk] = turn
@@ -134,7 +136,7 @@ class Workspace(RuleBasedStateMachine):
         turn = self.turns.pop(run.pk)
         drafts = tuple(self.draft(run, key) for key in keys)
         mails = (Mail(to, "Hello."),) if to else ()
-        assert settling.settle(turn.fence, Ended(outcome=outcome, asks=drafts, mails=mails))
+        assert settlement.settle(turn.fence, Ended(outcome=outcome, asks=drafts, mails=mails))
         if outcome in COMPLETED_OUTCOMES:
             given = InboxItem.objects.filter(leased_by=run)
             self.carried.update(given.values_list("pk", flat=True))
@@ -161,18 +163,18 @@ class Workspace(RuleBasedStateMachine):
         turn = self.turns.pop(run.pk)
         self.lost.append(turn)
         if given_back:
-            assert starting.give_back(turn.fence)
+            assert claims.give_back(turn.fence)
         else:
-            Run.objects.filter(pk=run.pk).update(lease_until=clock.now() - PAST)
+            Run.objects.filter(pk=run.pk).update(lease_until=database_now() - PAST)
             self.claim_run(run)
 
     @precondition(lambda self: self.lost)
     @rule(pick=PICK)
     def a_lost_claim_settles(self, pick: int) -> None:
         turn = self.lost[pick % len(self.lost)]
-        assert not settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),)))
-        assert not starting.renew(turn.fence)
-        assert not starting.give_back(turn.fence)
+        assert not settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),)))
+        assert not claims.renew(turn.fence)
+        assert not claims.give_back(turn.fence)
 
     # What people do
 
@@ -198,7 +200,7 @@ class Workspace(RuleBasedStateMachine):
     def close_without_an_answer(self, pick: int, by_time: bool) -> None:
         asked = one_of(asks(AskStatus.OPEN), pick)
         if by_time:
-            Ask.objects.filter(pk=asked.pk).update(expires_at=clock.now() - PAST)
+            Ask.objects.filter(pk=asked.pk).update(expires_at=database_now() - PAST)
             assert expire_due() == 1
         else:
             assert isinstance(withdraw(ask_id=asked.pk, by=self.owner), Ask)
@@ -213,15 +215,15 @@ class Workspace(RuleBasedStateMachine):
     def message(self, pick: int) -> None:
         session = one_of(Session.objects.all(), pick)
         try:
-            messaging.post_message(session_id=session.pk, by=self.owner, text="Hello.")
-        except messaging.SessionIsOver:
+            messages.post_message(session_id=session.pk, by=self.owner, text="Hello.")
+        except messages.SessionIsOver:
             assert session.state == SessionState.ENDED
 
     @rule(pick=PICK, verb=st.sampled_from(["start", "resume_session", "stop"]))
     def steer_a_session(self, pick: int, verb: str) -> None:
         session = one_of(Session.objects.all(), pick)
         stopped = list(session.runs.filter(status=RunStatus.RUNNING)) if verb == "stop" else []
-        getattr(steering, verb)(session_id=session.pk, by=self.owner)
+        getattr(controls, verb)(session_id=session.pk, by=self.owner)
         self.lost += [self.turns.pop(run.pk) for run in stopped]
 
     @rule(pick=PICK, verb=st.sampled_from(["resume_agent", "pause_agent", "retire"]))
@@ -232,7 +234,7 @@ class Workspace(RuleBasedStateMachine):
             self.lost += [self.turns.pop(run.pk) for run in ended]
             retire(agent_id=agent.pk, by=self.owner)
         elif verb != "retire":
-            getattr(steering, verb)(agent_id=agent.pk, by=self.owner)
+            getattr(controls, verb)(agent_id=agent.pk, by=self.owner)
 
     # What time does
 
@@ -240,8 +242,8 @@ class Workspace(RuleBasedStateMachine):
     @rule(pick=PICK)
     def time_passes(self, pick: int) -> None:
         session = one_of(Session.objects.filter(wake_at__isnull=False), pick)
-        Session.objects.filter(pk=session.pk).update(wake_at=clock.now())
-        ticking.tick()
+        Session.objects.filter(pk=session.pk).update(wake_at=database_now())
+        tick.tick()
 
     # What holds
 
@@ -260,15 +262,15 @@ class Workspace(RuleBasedStateMachine):
     def let_everything_end(self) -> None:
         """Whatever happened: resumed and let run, every session carries all that it is owed."""
         for agent in self.agents:
-            steering.resume_agent(agent_id=agent.pk, by=self.owner)
+            controls.resume_agent(agent_id=agent.pk, by=self.owner)
         for session in Session.objects.exclude(state=SessionState.ENDED):
-            steering.start(session_id=session.pk, by=self.owner)
+            controls.start(session_id=session.pk, by=self.owner)
         for _ in range(3):
             for run in runs(RunStatus.QUEUED):
                 self.claim_run(run)
             for run in runs(RunStatus.RUNNING):
                 turn = self.turns.pop(run.pk)
-                assert settling.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+                assert settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
         check_all()
         owed = InboxItem.objects.exclude(state__in=[InboxState.ACKED, InboxState.DEAD])
         assert not owed.exclude(session__state=SessionState.ENDED).exists()

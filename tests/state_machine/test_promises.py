@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from agents import messaging
+from agents import messages
 from agents.lifecycle import Outcome
 from agents.models import Session
 from tests.factories import REFUND, AskFactory, begin, claim, finish, verdict_on
@@ -63,7 +63,7 @@ def world(session: Session, owner: User) -> None:
     verdict_on(AskFactory(session=session, action=REFUND), owner)
     finish(claim(session.runs.latest("number")), Outcome.RETRYABLE_ERROR)
     other = AskFactory().session
-    messaging.post_message(session_id=other.pk, by=other.agent.owners.get(), text="Hello.")
+    messages.post_message(session_id=other.pk, by=other.agent.owners.get(), text="Hello.")
 
 
 @pytest.mark.usefixtures("world")

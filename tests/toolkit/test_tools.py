@@ -103,7 +103,7 @@ def takes_anything(*things: int) -> None: ...
 def takes_names(**names: int) -> None: ...
 
 
-def untyped(x) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
+def untyped(x) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001  # noqa: ANN001
 
 
 def unknown_type(x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821

@@ -14,7 +14,7 @@ from asks import access, answering, refusals, withdrawing
 from asks.answering import Answered
 from asks.models import Ask
 from asks.refusals import Answer, Refused
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.api import attempts, shapes, views
 from workspace.api.door import Call
 from workspace.api.problems import ApiProblem, FieldError, not_found, of_refused
@@ -67,7 +67,7 @@ def cancel_ask(call: Call) -> shapes.Withdrawn:
 def asks_of(key: ApiKey) -> QuerySet[Ask]:
     """What the key's person may see, and of its agent alone where it has one."""
     if key.person is None:
-        return Ask.objects.filter(agent__in=keys.agents_of(key))
+        return Ask.objects.filter(agent__in=api_keys.agents_of(key))
     mine = access.asks_of(key.person)
     return mine.filter(agent=key.agent_id) if key.agent_id else mine
 

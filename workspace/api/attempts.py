@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from asks import ledger
+from asks.ledger import chain
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
+from workspace.accounts.throttling import Tries
 from workspace.models import ApiKey
-from workspace.throttling import Tries
 
 AGENTS_NEVER = (
     "This key belongs to an agent, and agents never answer. "
@@ -43,7 +43,7 @@ def _keep(key: ApiKey, ask_id: int, why: str) -> None:
         detail=f"Key “{key.name}”: {detail}"[:1000],
         via="api",
     )
-    ledger.refusal(refusal, actor=actor_of(key))
+    chain.refusal(refusal, actor=actor_of(key))
 
 
 def actor_of(key: ApiKey) -> str:

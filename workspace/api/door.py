@@ -17,12 +17,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from pydantic import BaseModel, ValidationError
 
-from agents import json_text
-from workspace import keys
+from agents.text import json_input
+from workspace.accounts import api_keys
+from workspace.accounts.api_keys import KeyRefused
 from workspace.api import attempts
 from workspace.api.problems import ApiProblem, of_key, of_shape
 from workspace.api.shapes import NoQuery
-from workspace.keys import KeyRefused
 from workspace.models import ApiKey
 
 MAX_BODY = 256 * 1024
@@ -130,7 +130,7 @@ def _is_refused(params: str) -> bool:
 
 def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> ApiKey:
     try:
-        return keys.require(request, *operation.scopes)
+        return api_keys.require(request, *operation.scopes)
     except KeyRefused as refused:
         if refused.key is not None and operation.decides:
             if wait := attempts.record(refused.key, ids["ask_id"], refused.detail):
@@ -191,6 +191,6 @@ def _check_media_type(request: HttpRequest) -> None:
 def _parsed(raw: bytes) -> object:
     """The JSON of a body. A name twice in one object is refused: which one counts is a guess."""
     try:
-        return json_text.read_strictly(raw)
+        return json_input.read_strictly(raw)
     except ValueError as error:
         raise ApiProblem(400, "malformed", f"The body is not JSON: {str(error)[:200]}.") from error

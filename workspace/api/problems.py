@@ -9,9 +9,9 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.words import storable
+from agents.text.storable import storable
 from asks.refusals import Refused
-from workspace.keys import KeyRefused
+from workspace.accounts.api_keys import KeyRefused
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:needs-you:refusal:"

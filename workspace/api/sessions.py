@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents import events
+from agents.events import log as events
 from agents.models import Session
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.api import shapes, views
 from workspace.api.door import Call
 from workspace.api.problems import ApiProblem, not_found
@@ -26,7 +26,7 @@ def list_events(call: Call) -> shapes.Events:
 
 
 def _session(call: Call) -> Session:
-    agents = keys.agents_of(call.key)
+    agents = api_keys.agents_of(call.key)
     row = Session.objects.select_related("agent").filter(agent__in=agents)
     found = row.filter(pk=call.ids["session_id"]).first()
     if found is None:

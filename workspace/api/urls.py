@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from workspace import keys
+from workspace.accounts import api_keys
+from workspace.accounts.api_keys import KeyRefused
 from workspace.api import openapi
 from workspace.api.door import Operation, check_accept, not_allowed, serve
 from workspace.api.operations import OPERATIONS
 from workspace.api.problems import ApiProblem, not_found, of_key
-from workspace.keys import KeyRefused
 
 
 def _view(operations: list[Operation]) -> Callable[..., HttpResponse]:
@@ -35,7 +35,7 @@ def document(request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
             raise not_allowed(["GET", "HEAD"])
         check_accept(request)
-        if not request.user.is_authenticated and keys.authenticate(request) is None:
+        if not request.user.is_authenticated and api_keys.authenticate(request) is None:
             raise of_key(KeyRefused(401, "no_key", "Sign in, or send a living API key."))
     except ApiProblem as problem:
         return problem.as_response()

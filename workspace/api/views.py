@@ -6,8 +6,9 @@ from django.db.models import Prefetch, QuerySet
 
 from agents.lifecycle import LIVE_RUNS, YOU_ARE_THE_BLOCKER
 from agents.models import Agent, Event, Session
-from asks import binding, terms
+from asks.actions import binding
 from asks.models import Ask, Gate, Option, Verdict, Vote
+from asks.policies import terms
 from workspace.api import shapes
 
 

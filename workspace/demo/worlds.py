@@ -15,8 +15,8 @@ from django.contrib.auth.models import User
 
 from agents.lifecycle import AgentState
 from agents.models import Agent
-from agents.registering import register_agent
-from workspace.state import state_dir
+from agents.registration import register_agent
+from workspace.local.state import state_dir
 
 PROGRAMS = Path(__file__).resolve().parent / "agents"
 

@@ -18,19 +18,12 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from agents.database import LOST, in_database
-from workspace.live import listener, logins
+from agents.db.retrying import LOST, in_database
+from workspace.live import access_checks, listener
+from workspace.live.event_buffer import KEPT, Tail
 from workspace.live.hub import hub
-from workspace.live.tail import KEPT, Tail
-from workspace.live.watcher import (
-    AHEAD,
-    BAD_CURSOR,
-    NO_ACCESS,
-    NO_SUCH_STREAM,
-    TOO_BIG,
-    Watcher,
-)
-from workspace.pages import parts
+from workspace.live.subscriber import AHEAD, BAD_CURSOR, NO_ACCESS, NO_SUCH_STREAM, TOO_BIG, Watcher
+from workspace.pages import fragments
 
 log = logging.getLogger("workspace.live")
 
@@ -85,7 +78,7 @@ class Stream(AsyncWebsocketConsumer):
         """
         while True:
             before = hub().rights_moved
-            people = await in_database(logins.people, [watcher.login])
+            people = await in_database(access_checks.people, [watcher.login])
             person = people.get(watcher.login)
             if person is None:
                 watcher.end(NO_ACCESS)
@@ -133,7 +126,7 @@ class Stream(AsyncWebsocketConsumer):
             woken = await watcher.woken(spoke + HEARTBEAT - time.monotonic())
             if watcher.is_over:
                 return
-            message = await self._next_message() if woken else parts.HEARTBEAT
+            message = await self._next_message() if woken else fragments.HEARTBEAT
             if not message:
                 continue
             await self.send(message)
@@ -154,7 +147,7 @@ class SessionStream(Stream):
 
     async def _begin(self, watcher: Watcher, person: User) -> None:
         cursor, session_id = as_cursor(self._asked("after")), self._session_id()
-        last = await in_database(logins.last_seq_seen_by, person, session_id)
+        last = await in_database(access_checks.last_seq_seen_by, person, session_id)
         if last is None:
             watcher.end(NO_ACCESS)
         elif cursor is None:
@@ -171,7 +164,7 @@ class SessionStream(Stream):
         if not items:
             return ""
         self.cursor = items[-1].seq
-        return parts.thread_html(item.html for item in items)
+        return fragments.thread_html(item.html for item in items)
 
 
 class QueueStream(Stream):
@@ -180,7 +173,7 @@ class QueueStream(Stream):
     have: frozenset[str]
 
     async def _begin(self, watcher: Watcher, person: User) -> None:  # noqa: ARG002
-        self.have = parts.held(self._asked("have"))
+        self.have = fragments.held(self._asked("have"))
         self.desk = hub().desk(person)
 
     async def _next_message(self) -> str:
@@ -203,7 +196,7 @@ class BadgeStream(Stream):
         if count == self.shown:
             return ""
         self.shown = count
-        return parts.badge_html(count)
+        return fragments.badge_html(count)
 
 
 class NoSuchStream(AsyncWebsocketConsumer):

@@ -16,12 +16,12 @@ from weakref import WeakKeyDictionary
 
 from django.contrib.auth.models import User
 
-from agents.database import in_database
-from agents.hints import login_digest
-from workspace.live import listener, logins
-from workspace.live.desk import Desk
-from workspace.live.tail import Tail
-from workspace.live.watcher import AHEAD, NO_ACCESS, Watcher
+from agents.db.retrying import in_database
+from agents.events.notify import login_digest
+from workspace.live import access_checks, listener
+from workspace.live.event_buffer import Tail
+from workspace.live.queue_view import Desk
+from workspace.live.subscriber import AHEAD, NO_ACCESS, Watcher
 
 log = logging.getLogger("workspace.live")
 
@@ -138,13 +138,13 @@ class Hub:
     async def _look_everywhere(self) -> None:
         """Hints may have been lost: three queries find what moved, for all sockets together."""
         before = {session_id: tail.last for session_id, tail in self.tails.items()}
-        found = await in_database(logins.last_seqs, before)
+        found = await in_database(access_checks.last_seqs, before)
         for session_id, last in before.items():
             self._session_moved(session_id, found.get(session_id, 0))
             if found.get(session_id, 0) < last:
                 # An older database was restored: the pages show events that never happened.
                 _end(self._followers.get(f"s:{session_id}", ()), AHEAD)
-        marks = await in_database(logins.queue_marks, set(self.desks))
+        marks = await in_database(access_checks.queue_marks, set(self.desks))
         for user_id, mark in marks.items():
             if (desk := self.desks.get(user_id)) and desk.mark != mark:
                 desk.mark = mark
@@ -164,7 +164,7 @@ class Hub:
         Logins: two queries for all of them. Rights: one query for each person.
         """
         admitted = [watcher for watcher in some if watcher.person is not None]
-        people = await in_database(logins.people, {w.login for w in admitted})
+        people = await in_database(access_checks.people, {w.login for w in admitted})
         of_person: defaultdict[User, list[Watcher]] = defaultdict(list)
         for watcher in admitted:
             person = people.get(watcher.login)
@@ -177,7 +177,7 @@ class Hub:
 
     async def _check_rights(self, person: User, watchers: Collection[Watcher]) -> None:
         watched = {watcher.session_id for watcher in watchers if watcher.session_id is not None}
-        seen = await in_database(logins.still_seen, person, watched)
+        seen = await in_database(access_checks.still_seen, person, watched)
         _end((w for w in watchers if w.session_id not in seen), NO_ACCESS)
 
 

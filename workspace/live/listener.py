@@ -13,7 +13,7 @@ import psycopg
 from django.db import connections
 from psycopg import sql
 
-from agents.hints import CHANNEL
+from agents.events.notify import CHANNEL
 
 log = logging.getLogger("workspace.live")
 

@@ -11,7 +11,7 @@ from django.db.models.signals import m2m_changed, post_delete, post_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from agents import hints
+from agents.events import notify
 from agents.models import Agent
 
 
@@ -20,7 +20,7 @@ def _logged_out(*, request: HttpRequest | None, **_: object) -> None:
     # Sent before the session is flushed: its key is still there.
     key = request.session.session_key if request is not None else None
     if key:
-        hints.login_ended(key)
+        notify.login_ended(key)
 
 
 @receiver(post_save, sender=User, dispatch_uid="live.person_changed")
@@ -29,13 +29,13 @@ def _person_changed(
 ) -> None:
     """A deactivation or a new password ends logins."""
     if not created and set(update_fields or ()) != {"last_login"}:
-        hints.rights_moved(instance.pk)
+        notify.rights_moved(instance.pk)
 
 
 @receiver(post_delete, sender=User, dispatch_uid="live.person_deleted")
 def _person_deleted(*, instance: User, **_: object) -> None:
     if instance.pk is not None:
-        hints.rights_moved(instance.pk)
+        notify.rights_moved(instance.pk)
 
 
 @receiver(m2m_changed, sender=Agent.owners.through, dispatch_uid="live.owners_changed")
@@ -46,8 +46,8 @@ def _owners_changed(
         return
     people = {instance.pk} if isinstance(instance, User) else pk_set or _owners(instance)
     for user_id in people:
-        hints.rights_moved(user_id)
-        hints.queue_moved(user_id)
+        notify.rights_moved(user_id)
+        notify.queue_moved(user_id)
 
 
 @receiver(m2m_changed, sender=User.groups.through, dispatch_uid="live.groups_changed")
@@ -59,7 +59,7 @@ def _groups_changed(
         return
     members = {instance.pk} if isinstance(instance, User) else pk_set or _members(instance)
     for user_id in members:
-        hints.queue_moved(user_id)
+        notify.queue_moved(user_id)
 
 
 def _members(group: Group) -> set[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from agents import clock
+from agents.db.expressions import database_now
 from workspace.models import Delivery, DeliveryState, WebhookEndpoint
 
 #: So many failures in a row open the breaker; so many switch the endpoint off.
@@ -41,7 +41,7 @@ def probing_once(rows: list[Delivery]) -> list[Delivery]:
     if not failing:
         return rows
     to_probe = set(_locked(WebhookEndpoint.objects.filter(pk__in=failing), waits=False))
-    WebhookEndpoint.objects.filter(pk__in=to_probe).update(paused_until=clock.now() + PROBE)
+    WebhookEndpoint.objects.filter(pk__in=to_probe).update(paused_until=database_now() + PROBE)
     chosen = []
     for row in rows:
         pk = _failing_endpoint(row)
@@ -73,7 +73,7 @@ def fails(endpoint_id: int, error: str) -> None:
     if endpoint.failures >= OFF_AFTER:
         switch_off(endpoint_id, f"Switched off after {endpoint.failures} failures: {error}")
     elif endpoint.failures >= OPENS_AFTER:
-        endpoint.paused_until = clock.now() + pause_after(endpoint.failures)
+        endpoint.paused_until = database_now() + pause_after(endpoint.failures)
         endpoint.save(update_fields=["paused_until"])
 
 

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable
 
 from django.conf import settings
 
-from agents.database import LOST, in_database, in_database_within
+from agents.db.retrying import LOST, in_database, in_database_within
 from workspace.models import OutboxKind
-from workspace.notify import hook, outbox, webhook
-from workspace.notify.outbox import Parcel, Sink
-from workspace.notify.undelivered import Undelivered
+from workspace.notify import deliveries, hook, webhook
+from workspace.notify.deliveries import Parcel, Sink
+from workspace.notify.errors import Undelivered
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +57,12 @@ class Courier:
 
     async def round(self) -> int:
         """Make out what is new and start what is due; how many attempts were started."""
-        if not await in_database(outbox.anything_due):
+        if not await in_database(deliveries.anything_due):
             return 0
         started = 0
         for sink, tasks in self._under_way.items():
             if free := AT_ONCE - len(tasks):
-                for parcel in await in_database(outbox.claim, sink, free):
+                for parcel in await in_database(deliveries.claim, sink, free):
                     self._start(sink, parcel)
                     started += 1
         return started
@@ -70,7 +70,7 @@ class Courier:
     async def _prune(self) -> None:
         if time.monotonic() - self._pruned_at > PRUNE_EVERY:
             self._pruned_at = time.monotonic()
-            await in_database(outbox.prune)
+            await in_database(deliveries.prune)
 
     async def finish(self) -> None:
         """Wait for everything that is under way."""
@@ -107,20 +107,22 @@ def _check_settings() -> None:
 
 async def _deliver(sink: Sink, parcel: Parcel) -> None:
     try:
-        if not await in_database(outbox.still_wanted, parcel):
+        if not await in_database(deliveries.still_wanted, parcel):
             raise Undelivered("Its owner no longer owns the agent.", for_good=True)
         await _SENDERS[sink](parcel)
     except Undelivered as error:
-        await in_database(outbox.failed, parcel, error)
+        await in_database(deliveries.failed, parcel, error)
     except asyncio.CancelledError:
         with contextlib.suppress(*LOST):
-            await in_database_within(PUT_BACK_PATIENCE, outbox.unclaim, parcel)
+            await in_database_within(PUT_BACK_PATIENCE, deliveries.unclaim, parcel)
         raise
     except Exception as error:
         log.exception("Delivery %s broke.", parcel.delivery_id)
-        await in_database(outbox.failed, parcel, Undelivered(f"{type(error).__name__}: {error}"))
+        await in_database(
+            deliveries.failed, parcel, Undelivered(f"{type(error).__name__}: {error}")
+        )
     else:
-        await in_database(outbox.delivered, parcel)
+        await in_database(deliveries.delivered, parcel)
 
 
 async def deliver_all() -> int:

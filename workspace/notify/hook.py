@@ -12,10 +12,10 @@ from typing import Any
 
 from django.conf import settings
 
-from agents import processes
-from agents.processes import Command, CouldNotStartError, Exited
-from workspace.notify.outbox import Parcel
-from workspace.notify.undelivered import Undelivered
+from agents.running import processes
+from agents.running.processes import Command, CouldNotStartError, Exited
+from workspace.notify.deliveries import Parcel
+from workspace.notify.errors import Undelivered
 
 SECONDS = 10.0
 GRACE_SECONDS = 1.0

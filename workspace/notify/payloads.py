@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from agents.models import Event, Session
-from asks import binding
+from asks.actions import binding
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Verdict
 from workspace.models import OutboxKind

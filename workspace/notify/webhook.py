@@ -24,9 +24,9 @@ from urllib.parse import SplitResult
 
 import httpx
 
-from workspace.notify.addresses import addresses_of, check_url
-from workspace.notify.outbox import Parcel
-from workspace.notify.undelivered import Undelivered
+from workspace.notify.deliveries import Parcel
+from workspace.notify.errors import Undelivered
+from workspace.notify.safe_addresses import addresses_of, check_url
 
 SECONDS = 10.0
 #: So much of an answer is read, for the error's sake.

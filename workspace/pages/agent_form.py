@@ -13,8 +13,8 @@ from django.http import QueryDict
 from agents.lifecycle import AgentState
 from agents.models import Agent
 from agents.models.agent import slug_is_plain
-from agents.registering import register_agent
-from agents.words import is_blank
+from agents.registration import register_agent
+from agents.text.storable import is_blank
 
 WAKES = [
     ("manual", "Only when I start it"),

@@ -11,14 +11,14 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from agents import steering
+from agents import controls
 from agents.models import Agent, Session
 from asks import access, queue
 from asks.lifecycle import AskStatus
 from workspace.pages.agent_form import AgentForm
+from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.given_up import given_up_of
-from workspace.pages.requests import OwnerRequest, page_of, show
-from workspace.pages.wording import wake_in_words
+from workspace.pages.owner_request import OwnerRequest, page_of, show
 
 
 @require_safe
@@ -73,9 +73,9 @@ def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, s
 
 
 agent_pause = _steer(
-    steering.pause_agent, "{} is paused: nothing of it starts until you resume it."
+    controls.pause_agent, "{} is paused: nothing of it starts until you resume it."
 )
-agent_resume = _steer(steering.resume_agent, "{} is resumed.")
+agent_resume = _steer(controls.resume_agent, "{} is resumed.")
 
 
 @require_POST
@@ -83,7 +83,7 @@ def agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
     """POST /agents/<slug>/start: starts its home session, and shows it."""
     found = get_object_or_404(access.agents_of(request.user), slug=slug)
     home = get_object_or_404(found.sessions, is_home=True)
-    run = steering.start(session_id=home.pk, by=request.user)
+    run = controls.start(session_id=home.pk, by=request.user)
     words = f"{slug} is started." if run else f"{slug} cannot be started: it is retired."
     messages.success(request, words)
     return redirect("session", home.pk)

@@ -19,20 +19,22 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.lifecycle import AgentState, SessionState
 from agents.models import Session
-from asks import access, queue, terms
+from asks import access, queue
 from asks.answering import Answered, Voted
 from asks.answering import answer as give_answer
 from asks.lifecycle import AskStatus, Reason, Style
 from asks.models import Ask, Option
+from asks.policies import terms
 from asks.refusals import Refused
 from asks.withdrawing import withdraw as take_back
-from workspace.pages import cards, edit_form, parts, proposals, proving_who
-from workspace.pages.card_facts import OptionFacts, facts_of, gate_of, with_past
-from workspace.pages.card_rules import with_votes
-from workspace.pages.edit_form import PREFIX
-from workspace.pages.proposals import Proposal
-from workspace.pages.requests import BINDING_FIELDS, OwnerRequest, show
-from workspace.visible import visible_line
+from workspace.pages import fragments, reauthentication
+from workspace.pages.cards import edit_form, markup, proposals
+from workspace.pages.cards.edit_form import PREFIX
+from workspace.pages.cards.facts import OptionFacts, facts_of, gate_of, with_past
+from workspace.pages.cards.proposals import Proposal
+from workspace.pages.cards.rules import with_votes
+from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, show
+from workspace.text.visible import visible_line
 
 WORDS_ARE_WRONG = frozenset({Reason.EMPTY, Reason.INVALID, Reason.REASON_REQUIRED})
 
@@ -99,7 +101,7 @@ def answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
         option=posted.option,
         text=posted.text,
         echo=posted.echo,
-        authenticated_at=proving_who.proved_at(request),
+        authenticated_at=reauthentication.proved_at(request),
         edited=proposal.params if proposal else None,
     )
     if isinstance(result, Answered):
@@ -158,13 +160,13 @@ def _first_press(
     option = facts.option(posted.option)
     if posted.back:
         fields = proposal.fields(proposal.gate) if proposal else ()
-        state = cards.CardState(typed=posted.text, fields=fields)
+        state = markup.CardState(typed=posted.text, fields=fields)
     elif option is not None:
         change = proposal.change() if proposal and changes else None
-        state = cards.CardState(typed=posted.text, confirming=option, change=change)
+        state = markup.CardState(typed=posted.text, confirming=option, change=change)
     else:
         return None
-    return _respond(request, found, cards.ask_card(facts, csrf=get_token(request), state=state))
+    return _respond(request, found, markup.ask_card(facts, csrf=get_token(request), state=state))
 
 
 def _wants_a_second_press(ask_id: int, posted: Posted) -> bool:
@@ -193,7 +195,7 @@ def refused_card(
     found = find(request.user, (fresh or refused.ask).pk)
     typed = posted.text.replace("\x00", "\ufffd") if posted else ""
     unexplained = posted is not None and refused.reason == Reason.REASON_REQUIRED
-    state = cards.CardState(
+    state = markup.CardState(
         refused=refused.detail,
         words_are_wrong=refused.reason in WORDS_ARE_WRONG and not withdraw_typed,
         typed=typed,
@@ -228,15 +230,15 @@ def _same_again(fresh: Ask, posted: Posted) -> OptionFacts | None:
     return option if was == option.label else None
 
 
-def card_of(request: OwnerRequest, found: Ask, state: cards.CardState | None = None) -> str:
+def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = None) -> str:
     """The card of an ask as it is now, for this reader."""
     if found.status != AskStatus.OPEN:
-        return cards.settled_card(found, state=state or cards.CardState(again=get_token(request)))
+        return markup.settled_card(found, state=state or markup.CardState(again=get_token(request)))
     standing = access.standing_of(request.user, found)
     if why := _why_not(request.user, found, standing):
-        state = replace(state or cards.CardState(), may_not=why)
+        state = replace(state or markup.CardState(), may_not=why)
     note = _name_note(request.user, standing)
-    return cards.ask_card(facts_of(found), csrf=get_token(request), state=state, name=note)
+    return markup.ask_card(facts_of(found), csrf=get_token(request), state=state, name=note)
 
 
 def _why_not(person: User, found: Ask, standing: access.Standing) -> str:
@@ -251,19 +253,19 @@ def _why_not(person: User, found: Ask, standing: access.Standing) -> str:
 def _name_note(person: User, standing: access.Standing) -> SafeString:
     """In whose name the reader answers, if not in their own."""
     if not standing.names or person.pk in standing.names:
-        return cards.name_note(None, None)
+        return markup.name_note(None, None)
     delegations = access.delegations_to(person).filter(delegator__in=standing.names)
     first = delegations.order_by("pk").values_list("delegator__username", "ends_at").first()
-    return cards.name_note(*(first or (None, None)))
+    return markup.name_note(*(first or (None, None)))
 
 
 def done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
     if not request.htmx:
         messages.success(request, words)
         return redirect("needs_you")
-    card = cards.settled_card(found, mine=True)
+    card = markup.settled_card(found, mine=True)
     session = found.session
-    extra = parts.badge_html(queue.badge(request.user)) + parts.toast_html(
+    extra = fragments.badge_html(queue.badge(request.user)) + fragments.toast_html(
         words, href=f"/sessions/{session.pk}/", link="Open session"
     )
     return HttpResponse(card + extra)

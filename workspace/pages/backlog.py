@@ -7,14 +7,15 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from asks import dropping, queue, reasking
+from asks import asking_again, queue
+from asks import backlog as undecided
 from asks.lifecycle import Reason
 from asks.refusals import Refused
-from workspace.pages.requests import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, show
 
 
 @require_safe
-def backlog(request: OwnerRequest) -> HttpResponse:
+def list_backlog(request: OwnerRequest) -> HttpResponse:
     """GET /backlog/: longest undecided first."""
     return _page(request)
 
@@ -43,7 +44,7 @@ def again(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/again: asks what expired again, bound to the world as it is now."""
     if request.method != "POST":
         return redirect("backlog")
-    result = reasking.reopen(ask_id=ask_id, by=request.user)
+    result = asking_again.reopen(ask_id=ask_id, by=request.user)
     if isinstance(result, Refused):
         return _refused(request, result)
     messages.success(request, "It is asked again. Nothing was approved meanwhile.")
@@ -56,7 +57,7 @@ def drop(request: OwnerRequest, ask_id: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("backlog")
     reason = request.POST.get("reason", "")
-    result = dropping.drop(ask_id=ask_id, by=request.user, reason=reason)
+    result = undecided.drop(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return _refused(request, result, reason)
     messages.success(request, "Dropped. Nothing was approved.")

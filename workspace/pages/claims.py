@@ -13,7 +13,7 @@ from asks import claiming, deadlines
 from asks.models import Ask
 from asks.refusals import Refused
 from workspace.pages.asks import card_of, find, refused_card
-from workspace.pages.requests import OwnerRequest
+from workspace.pages.owner_request import OwnerRequest
 
 Verb = Callable[[], Ask | Refused]
 

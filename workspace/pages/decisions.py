@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from asks import access, queue
 from asks.lifecycle import AskStatus
 from asks.models import Refusal
-from workspace.pages.requests import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, show
 
 #: What `?show=` may be, and how it is called on the page.
 FILTERS = {

@@ -15,9 +15,9 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from agents.models import Agent
-from asks import access, delegating
+from asks import access, delegation
 from workspace.pages.hours import ZONE
-from workspace.pages.requests import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, show
 
 
 class DelegationForm(forms.Form):
@@ -74,8 +74,8 @@ def delegations(request: OwnerRequest) -> HttpResponse:
         "needs_you",
         status=422 if form.is_bound else 200,
         form=form,
-        mine=list(delegating.of(request.user)),
-        to_me=list(delegating.to(request.user)),
+        mine=list(delegation.of(request.user)),
+        to_me=list(delegation.to(request.user)),
     )
 
 
@@ -83,7 +83,7 @@ def _delegated(request: OwnerRequest, form: DelegationForm) -> bool:
     """Delegates; or tells the form why not."""
     ends_at = form.moment("ends_on", end=True)
     try:
-        delegating.delegate(
+        delegation.delegate(
             by=request.user,
             to=form.cleaned_data["to"],
             agent=form.cleaned_data["agent"],
@@ -101,7 +101,7 @@ def _delegated(request: OwnerRequest, form: DelegationForm) -> bool:
 @require_http_methods(["POST"])
 def revoke(request: OwnerRequest, delegation_id: int) -> HttpResponse:
     """POST /delegations/<id>/revoke: by either of the two, at once."""
-    if not delegating.revoke(delegation_id=delegation_id, by=request.user):
+    if not delegation.revoke(delegation_id=delegation_id, by=request.user):
         raise Http404
     messages.success(request, "The delegation has ended.")
     return redirect("delegations")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from workspace.pages.requests import page_to_return_to, typed_words
+from workspace.pages.owner_request import page_to_return_to, typed_words
 
 TOO_OLD = (
     "This page was too old, or opened in another sign-in, so what it sent was not trusted. "

@@ -9,11 +9,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from agents import steering
+from agents import controls
 from agents.lifecycle import RunStatus, SessionState
 from agents.models import Run, Session
 from asks import access
-from workspace.pages.requests import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, show
 
 
 def given_up_of(person: AbstractBaseUser) -> QuerySet[Session]:
@@ -39,6 +39,6 @@ def given_up(request: OwnerRequest) -> HttpResponse:
 def retry(request: OwnerRequest, session_id: int) -> HttpResponse:
     """POST /given-up/<id>/retry: the session goes on with what it was owed."""
     found = get_object_or_404(given_up_of(request.user), pk=session_id)
-    steering.resume_session(session_id=found.pk, by=request.user)
+    controls.resume_session(session_id=found.pk, by=request.user)
     messages.success(request, f"{found.agent.slug} tries it again.")
     return redirect("given_up")

@@ -15,9 +15,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from asks import personal_hours
-from asks.working_hours import DAYS, WORKING_DAYS, WorkingHours
-from workspace.pages.requests import OwnerRequest, show
+from asks.policies import personal_hours
+from asks.policies.working_hours import DAYS, WORKING_DAYS, WorkingHours
+from workspace.pages.owner_request import OwnerRequest, show
 
 #: Where a login remembers its person's zone, so that no page has to ask the database.
 ZONE = "zone"

@@ -16,9 +16,10 @@ from agents.lifecycle import WORKING
 from agents.models import Session
 from asks import access, queue, queue_page
 from asks.queue_page import PAGE_SIZE, QUIET, Place
-from workspace.pages import cards, parts
-from workspace.pages.pane import Pane, pane_of
-from workspace.pages.requests import OwnerRequest, page_of, show
+from workspace.pages import fragments
+from workspace.pages.cards import markup
+from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.session_pane import Pane, pane_of
 
 
 @require_safe
@@ -70,11 +71,12 @@ def _pane_of_first(places: Sequence[Place], blocked: list[Session]) -> Pane | No
 
 def _cards(places: Sequence[Place], blocked: list[Session], csrf: str) -> list[str]:
     """Asks first, each group by how long it waits."""
-    said = cards.last_words(blocked)
+    said = markup.last_words(blocked)
     stuck = [
-        cards.blocked_card(session, csrf=csrf, said=said.get(session.pk, "")) for session in blocked
+        markup.blocked_card(session, csrf=csrf, said=said.get(session.pk, ""))
+        for session in blocked
     ]
-    return [*cards.ask_cards(places, csrf=csrf), *stuck]
+    return [*markup.ask_cards(places, csrf=csrf), *stuck]
 
 
 def _count(request: OwnerRequest, blocked: list[Session]) -> int:
@@ -91,11 +93,11 @@ def _oldest(places: Sequence[Place], blocked: list[Session]) -> datetime | None:
 @require_safe
 def badge(request: OwnerRequest) -> HttpResponse:
     """GET /queue/badge: how many cards wait; what polling gets on a page without the queue."""
-    return HttpResponse(parts.badge_html(queue.badge(request.user)))
+    return HttpResponse(fragments.badge_html(queue.badge(request.user)))
 
 
 @require_safe
 def queue_changes(request: OwnerRequest) -> HttpResponse:
     """GET /queue/changes?have=ask-1,session-2: what polling gets when no socket can be had."""
-    have = parts.held(request.GET.get("have", ""))
-    return HttpResponse(parts.queue_changes(request.user, have).html)
+    have = fragments.held(request.GET.get("have", ""))
+    return HttpResponse(fragments.queue_changes(request.user, have).html)

@@ -10,12 +10,14 @@ from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from agents import events as happenings
-from agents import messaging, steering
+from agents import controls
+from agents import messages as session_messages
+from agents.events import log as happenings
 from agents.models import Event, Session
 from asks import access, queue, queue_page
-from workspace.pages import cards, parts
-from workspace.pages.requests import OwnerRequest, show
+from workspace.pages import fragments
+from workspace.pages.cards import markup
+from workspace.pages.owner_request import OwnerRequest, show
 
 PAGE = 200
 """Events on one page of a thread."""
@@ -37,7 +39,7 @@ def session(request: OwnerRequest, session_id: int) -> HttpResponse:
         events=events,
         live=before is None,
         earlier=events[0].seq if events and events[0].seq > 1 else None,
-        cards=cards.ask_cards(queue_page.places_of(mine), csrf=csrf),
+        cards=markup.ask_cards(queue_page.places_of(mine), csrf=csrf),
     )
 
 
@@ -48,16 +50,16 @@ def session_events(request: OwnerRequest, session_id: int) -> HttpResponse:
     after = _number(request.GET.get("after")) or 0
     if after > found.last_seq:
         return HttpResponse(status=409)
-    return HttpResponse(parts.events_html(happenings.after(found.pk, after)))
+    return HttpResponse(fragments.events_html(happenings.after(found.pk, after)))
 
 
 @require_safe
 def session_changes(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/changes?have=ask-1: the page's head and its cards as they are now."""
     found = _find(request, session_id)
-    have = parts.held(request.GET.get("have", ""))
-    changes = parts.session_changes(request.user, found, have)
-    return HttpResponse(parts.session_state_html(found, csrf=get_token(request)) + changes.html)
+    have = fragments.held(request.GET.get("have", ""))
+    changes = fragments.session_changes(request.user, found, have)
+    return HttpResponse(fragments.session_state_html(found, csrf=get_token(request)) + changes.html)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -78,16 +80,16 @@ def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] |
     """Post it, or say with which status and why not."""
     if "\x00" in text:
         return 422, "The message holds a NUL character, which is not kept."
-    if len(text) > messaging.MESSAGE_LIMIT:
+    if len(text) > session_messages.MESSAGE_LIMIT:
         return (
             422,
-            f"The message has {len(text)} characters; {messaging.MESSAGE_LIMIT} are the most.",
+            f"The message has {len(text)} characters; {session_messages.MESSAGE_LIMIT} are the most.",
         )
     try:
-        messaging.post_message(session_id=found.pk, by=request.user, text=text)
-    except messaging.EmptyMessage as error:
+        session_messages.post_message(session_id=found.pk, by=request.user, text=text)
+    except session_messages.EmptyMessage as error:
         return 422, str(error)
-    except messaging.SessionIsOver as error:
+    except session_messages.SessionIsOver as error:
         return 409, str(error)
     return None
 
@@ -98,10 +100,11 @@ def _sent(request: OwnerRequest, found: Session) -> HttpResponse:
         messages.success(request, words)
         return redirect("session", found.pk)
     if request.POST.get("from") == "card":
-        card = cards.moved_on_card(found.pk, words=words, mine=True)
-        return HttpResponse(card + parts.badge_html(queue.badge(request.user)))
+        card = markup.moved_on_card(found.pk, words=words, mine=True)
+        return HttpResponse(card + fragments.badge_html(queue.badge(request.user)))
     return HttpResponse(
-        parts.composer_html(found, csrf=get_token(request), sent=True) + parts.toast_html(words)
+        fragments.composer_html(found, csrf=get_token(request), sent=True)
+        + fragments.toast_html(words)
     )
 
 
@@ -110,13 +113,13 @@ def _not_sent(
 ) -> HttpResponse:
     typed, csrf = text.replace("\x00", "\ufffd"), get_token(request)
     if not request.htmx:
-        composer = parts.composer_html(found, csrf=csrf, refused=words, typed=typed)
+        composer = fragments.composer_html(found, csrf=csrf, refused=words, typed=typed)
         return show(request, "message", "agents", status=status, session=found, composer=composer)
     if request.POST.get("from") == "card":
-        said = cards.last_words([found]).get(found.pk, "")
-        html: str = cards.blocked_card(found, csrf=csrf, said=said, refused=words, typed=typed)
+        said = markup.last_words([found]).get(found.pk, "")
+        html: str = markup.blocked_card(found, csrf=csrf, said=said, refused=words, typed=typed)
     else:
-        html = parts.composer_html(found, csrf=csrf, refused=words, typed=typed)
+        html = fragments.composer_html(found, csrf=csrf, refused=words, typed=typed)
     response = HttpResponse(html, status=status)
     response["X-Card"] = f"session-{found.pk}"
     return response
@@ -133,9 +136,9 @@ def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, i
     return view
 
 
-session_start = _steer(steering.start, "{} is started.")
-session_resume = _steer(steering.resume_session, "{} is resumed.")
-session_stop = _steer(steering.stop, "The run of {} is stopped; what it was given stays owed.")
+session_start = _steer(controls.start, "{} is started.")
+session_resume = _steer(controls.resume_session, "{} is resumed.")
+session_stop = _steer(controls.stop, "The run of {} is stopped; what it was given stays owed.")
 
 
 def _find(request: OwnerRequest, session_id: int) -> Session:

@@ -17,9 +17,8 @@ from django.utils.safestring import SafeString
 
 from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunStatus, Status
 from agents.models import Event
-from workspace import markdown
-from workspace import visible as hidden_characters
-from workspace.pages.arguments import Row, rows_of
+from workspace.pages.cards.call_rows import Row, rows_of
+from workspace.text import markdown, visible
 
 register = template.Library()
 
@@ -37,8 +36,8 @@ NODES = {
 LONG = 600
 LONG_LINES = 12
 
-register.filter("visible", hidden_characters.visible)
-register.filter("visible_line", hidden_characters.visible_line)
+register.filter("visible", visible.visible)
+register.filter("visible_line", visible.visible_line)
 register.filter("stored", markdown.stored)
 register.filter("plain", markdown.plain)
 
@@ -46,7 +45,7 @@ register.filter("plain", markdown.plain)
 @register.filter
 def shown(value: str) -> str:
     """A value that an action is bound to: whole, every character visible, blank lines counted."""
-    return hidden_characters.fold_blank_lines(hidden_characters.visible(value))
+    return visible.fold_blank_lines(visible.visible(value))
 
 
 @register.filter
@@ -55,7 +54,7 @@ def folded(value: str) -> SafeString | str:
     whole = shown(value)
     if len(whole) <= LONG and whole.count("\n") < LONG_LINES:
         return whole
-    ends = hidden_characters.visible_line(whole[:120]), hidden_characters.visible_line(whole[-80:])
+    ends = visible.visible_line(whole[:120]), visible.visible_line(whole[-80:])
     summary = "<summary>{} … {} <small>all {} characters</small></summary>"
     return format_html(f'<details class="long">{summary}{{}}</details>', *ends, len(value), whole)
 
@@ -113,7 +112,7 @@ def initials(name: str) -> str:
     """Two letters for an avatar: of the first two words, or of the only one."""
     parts = [part for part in name.replace("_", "-").replace(" ", "-").split("-") if part]
     letters = parts[0][0] + parts[1][0] if len(parts) > 1 else name[:2]
-    return hidden_characters.visible_line(letters)[:2]
+    return visible.visible_line(letters)[:2]
 
 
 @register.filter
@@ -179,7 +178,7 @@ def styles(names: str) -> list[str]:
 def actor(name: str) -> str:
     """`human:ann` and `agent:ledger` without what they are; `system` in words."""
     bare = name.partition(":")[2] or name
-    return "The workspace" if bare == "system" else hidden_characters.visible_line(bare)
+    return "The workspace" if bare == "system" else visible.visible_line(bare)
 
 
 @register.filter

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from agents.models import Agent
-from workspace.protocols.eve.remote.lines import LARGEST, BadLine, LineReader
+from workspace.protocols.eve.client.lines import LARGEST, BadLine, LineReader
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from asks.models import Ask, Verdict
 from tests.eve.remote.double import Double, Handler
 from tests.eve.remote.world import CALL, PARAMS, agent_at, asked, decide, drive, say, told
 from tests.pages.html import read
-from workspace.protocols.eve.remote import watching
+from workspace.protocols.eve.client import watching
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

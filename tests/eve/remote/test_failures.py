@@ -7,14 +7,14 @@ import json
 import pytest
 from django.contrib.auth.models import User
 
-from agents import steering
+from agents import controls
 from agents.lifecycle import Outcome
 from agents.models import Agent, Run, Session
-from agents.runtime import Ended
+from agents.running.runtime import Ended
 from asks.models import Ask
 from tests.eve.remote.double import Double, Fault, Handler, once, serving
 from tests.eve.remote.world import CALL, PARAMS, agent_at, asked, decide, drive, say, start, told
-from workspace.protocols.eve.remote import server
+from workspace.protocols.eve.client import http
 
 pytestmark = pytest.mark.django_db
 #: What HTTP alone says is the same in both.
@@ -48,7 +48,7 @@ def streams(*pieces: bytes) -> Fault:
 
 def tried_again(session: Session, owner: User) -> list[Ended]:
     """A person starts it, which carries what is owed still."""
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     return drive()
 
 
@@ -149,7 +149,7 @@ def test_who_says_when_to_come_again_is_believed_and_the_verdict_waits(
 def test_a_session_that_is_not_ready_is_tried_again_in_the_turn(
     double: Double, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "NOT_READY_SECONDS", 0.01)
+    monkeypatch.setattr(http, "NOT_READY_SECONDS", 0.01)
     agent = agent_at(double, owner)
     start(agent, owner)
     double.faults = [once(says(409, "session_not_ready"), method="POST")]

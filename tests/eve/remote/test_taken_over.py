@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging, settling, starting
+from agents import claims, messages, settlement
 from agents.models import Run
-from agents.runtime import Ended, Turn
+from agents.running.runtime import Ended, Turn
 from tests.eve.remote.double import Double
 from tests.eve.remote.world import CALL, PARAMS, agent_at, asked, say, start, told
 from tests.factories import verdict_on
 from tests.responses.world import claimed, in_this_thread, play
-from workspace.protocols.eve.remote.memory import PLACE
-from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
+from workspace.protocols.eve.client.memory import PLACE
+from workspace.protocols.eve.client.runtime import RemoteEveRuntime
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +45,7 @@ def test_a_worker_that_dies_while_it_follows_loses_nothing_and_repeats_nothing(
     play(turn, RemoteEveRuntime(read=in_this_thread))
     assert double.session.ran == [PARAMS]
     Run.objects.filter(pk=turn.run_id).update(lease_until="2020-01-01T00:00:00Z")
-    again = starting.claim(run_id=turn.run_id, worker="another")
+    again = claims.claim(run_id=turn.run_id, worker="another")
     assert again is not None
     ended = play(again, RemoteEveRuntime(read=in_this_thread))[-1]
     assert isinstance(ended, Ended)
@@ -77,7 +77,7 @@ def test_words_that_it_was_sending_and_that_arrived_are_not_said_again(
 ) -> None:
     agent = agent_at(double, owner)
     session = start(agent, owner)
-    messaging.post_message(session_id=session.pk, by=owner, text="once")
+    messages.post_message(session_id=session.pk, by=owner, text="once")
     turn = claimed()
     assert turn is not None
     double.session.hear("once")
@@ -88,10 +88,10 @@ def test_words_that_it_was_sending_and_that_arrived_are_not_said_again(
 def test_words_of_which_nobody_knows_are_left_to_the_owner(double: Double, owner: User) -> None:
     agent = agent_at(double, owner)
     session = start(agent, owner)
-    messaging.post_message(session_id=session.pk, by=owner, text="once")
+    messages.post_message(session_id=session.pk, by=owner, text="once")
     turn = claimed()
     assert turn is not None
     ended = carried(while_sending(turn, "your words"))
-    assert settling.settle(turn.fence, ended)
+    assert settlement.settle(turn.fence, ended)
     assert "Nobody here knows whether the agent took your words." in asked(session).prompt
     assert len(double.posts) == 1

@@ -6,16 +6,16 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import AgentState
 from agents.models import Agent, Session
-from agents.registering import register_agent
-from agents.runtime import Ended
+from agents.registration import register_agent
+from agents.running.runtime import Ended
 from asks.models import Ask
 from tests.eve.remote.double import Double
 from tests.factories import home_of, verdict_on
 from tests.responses.world import carry_all, in_this_thread
-from workspace.protocols.eve.remote.runtime import RemoteEveRuntime
+from workspace.protocols.eve.client.runtime import RemoteEveRuntime
 
 QUICK = {
     "silence_seconds": 1,
@@ -46,14 +46,14 @@ def drive() -> list[Ended]:
 def say(agent: Agent, owner: User, words: str) -> Session:
     """Write to an agent's home session and carry what comes of it."""
     home = home_of(agent)
-    messaging.post_message(session_id=home.pk, by=owner, text=words)
+    messages.post_message(session_id=home.pk, by=owner, text=words)
     drive()
     return Session.objects.get(pk=home.pk)
 
 
 def start(agent: Agent, owner: User) -> Session:
     home = home_of(agent)
-    steering.start(session_id=home.pk, by=owner)
+    controls.start(session_id=home.pk, by=owner)
     drive()
     return Session.objects.get(pk=home.pk)
 

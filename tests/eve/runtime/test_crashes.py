@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging
+from agents import messages
 from agents.lifecycle import RunStatus
 from agents.models import Run, Session
-from agents.registering import open_session
+from agents.registration import open_session
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Effect, EffectEnd, Grant
 from tests.dispatch.conftest import database, owner, start_worker
@@ -59,7 +59,7 @@ def test_killing_workers_never_runs_an_approved_call_twice(
     sessions = [open_session(agent) for _ in range(SESSIONS)]
     for number, session in enumerate(sessions):
         words = f'call slow_refund {{"charge_id": "ch_{number}"}}'
-        messaging.post_message(session_id=session.pk, by=owner, text=words)
+        messages.post_message(session_id=session.pk, by=owner, text=words)
     for _ in range(KILLS):
         worker = start_worker("--concurrency", "3", **env)
         ends = time.monotonic() + random.uniform(0.5, 3)  # noqa: S311 -- when, not what

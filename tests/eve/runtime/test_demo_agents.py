@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import steering
+from agents import controls
 from agents.lifecycle import AgentState, Outcome
 from agents.models import Agent, Session
-from agents.registering import open_session, register_agent
+from agents.registration import open_session, register_agent
 from tests.eve.runtime.world import approve, carry_all, deny, last_report, open_asks, say
 from tests.factories import home_of, verdict_on
 from workspace.demo import worlds
@@ -74,7 +74,7 @@ def billing(owner: User, decide: Any, note_text: str = "") -> str:
     """The words of the agent once its refund is decided and its question answered."""
     worlds._billing_agent(owner)
     session = home_of(Agent.objects.get(slug="billing"))
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     assert [one.outcome for one in carry_all()] == [Outcome.BLOCKED]
     refund, note = open_asks(session)
     assert refund.gate.params == {"charge": "ch_8FQ2", "amount": 48.0, "currency": "EUR"}

@@ -8,16 +8,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import settling, starting, steering
+from agents import claims, controls, settlement
 from agents.lifecycle import Outcome, RunStatus
 from agents.models import Run, Session
-from agents.runtime import Turn
-from asks import grants
+from agents.running.runtime import Turn
+from asks.actions import grants
+from asks.actions.interrupted import ask_about_interrupted
 from asks.answering import answer
 from asks.expiry import expire_due
-from asks.interrupted import ask_about_interrupted
 from asks.models import Ask, Effect, EffectEnd, Redemption
-from asks.policies import add_version
+from asks.policies.versions import add_version
 from asks.refusals import Refused
 from tests.eve.runtime.world import (
     Brain,
@@ -32,8 +32,8 @@ from tests.eve.runtime.world import (
 )
 from tests.factories import echo_of, verdict_on
 from tests.leaf import world as leaf
-from workspace.protocols.eve import texts
-from workspace.protocols.eve.runtime import EveRuntime
+from workspace.protocols.eve.agent import texts
+from workspace.protocols.eve.agent.runtime import EveRuntime
 
 pytestmark = pytest.mark.django_db
 REFUND = {"charge_id": "ch_1", "amount": 12.5, "currency": "EUR"}
@@ -64,10 +64,10 @@ def carry_again(session: Session) -> Any:
     """Another worker takes the run over and carries it to its end."""
     lapse()
     run = session.runs.get(status=RunStatus.RUNNING)
-    turn = starting.claim(run_id=run.pk, worker="another")
+    turn = claims.claim(run_id=run.pk, worker="another")
     assert turn is not None
     ended: Any = leaf.play(turn, EveRuntime(read=in_this_thread, once=in_this_thread))[-1]
-    assert settling.settle(turn.fence, ended)
+    assert settlement.settle(turn.fence, ended)
     return ended
 
 
@@ -79,7 +79,7 @@ def test_a_model_that_fails_after_the_call_is_told_what_it_came_to(
     ended = approve(open_asks(session)[0], owner)
     assert [one.outcome for one in ended] == [Outcome.RETRYABLE_ERROR]
     assert effects == [DONE]
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     assert [one.outcome for one in carry_all()] == [Outcome.WORK_DONE]
     assert effects == [DONE]
     assert brain.told() == {"c1": {"refunded": "ch_1", "amount": 12.5}}
@@ -223,7 +223,7 @@ def test_what_expired_is_not_run_and_the_model_is_told(owner: User, effects: lis
     Ask.objects.filter(pk=asked.pk).update(expires_at=timezone.now().replace(year=2000))
     expire_due()
     say(session, owner, "Go on.")
-    steering.resume_session(session_id=session.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
     carry_all()
     assert effects == []
     assert brain.told()["c1"] == texts.EXPIRED

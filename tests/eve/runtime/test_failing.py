@@ -12,10 +12,10 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from pydantic_ai.exceptions import ModelRateLimitError, UserError
 
-from agents import messaging, steering
+from agents import controls, messages
 from agents.lifecycle import Outcome, SessionState
 from agents.models import Agent
-from agents.registering import open_session, register_agent
+from agents.registration import open_session, register_agent
 from tests.eve.runtime.world import (
     WHERE,
     Brain,
@@ -31,8 +31,8 @@ from tests.eve.runtime.world import (
     session_for,
 )
 from tests.leaf import world as leaf
-from workspace.models import EveTurn
-from workspace.protocols.eve.runtime import EveRuntime
+from workspace.protocols.eve.agent.runtime import EveRuntime
+from workspace.protocols.eve.models import EveTurn
 
 pytestmark = pytest.mark.django_db
 
@@ -82,7 +82,7 @@ def test_a_model_that_is_away_is_tried_again_and_given_up_in_the_end(owner: User
     session = session_for(owner, brain, max_attempts=2)
     (first,) = say(session, owner, "Hello")
     assert (first.outcome, first.give_up) == (Outcome.RETRYABLE_ERROR, False)
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     (second,) = carry_all()
     assert second.give_up
     session.refresh_from_db()
@@ -93,7 +93,7 @@ def test_what_was_said_to_a_turn_that_failed_is_told_once(owner: User) -> None:
     brain = Brain([ConnectionError("away")])
     session = session_for(owner, brain)
     say(session, owner, "Hello")
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     carry_all()
     assert brain.heard() == ["Hello"]
     assert last_report(session) == "Done."
@@ -122,7 +122,7 @@ def test_a_turn_that_takes_too_long_is_ended(owner: User, effects: list[Any]) ->
 
 def test_a_turn_that_is_stopped_leaves_nothing_under_way(owner: User, effects: list[Any]) -> None:
     session = session_for(owner, Brain([call("waits", seconds=600.0)]))
-    messaging.post_message(session_id=session.pk, by=owner, text="Go.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go.")
     turn = leaf.claimed()
     assert turn is not None
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging
+from agents import messages
 from agents.lifecycle import RunStatus
 from agents.models import Session
 from asks.lifecycle import AskStatus
@@ -48,7 +48,7 @@ def test_a_worker_killed_in_the_middle_of_an_approved_call_asks_and_never_repeat
     session = session_for(owner)
     worker = start_worker(**env)
     call = 'call slow_refund {"charge_id": "ch_1"}'
-    messaging.post_message(session_id=session.pk, by=owner, text=call)
+    messages.post_message(session_id=session.pk, by=owner, text=call)
     verdict_on(asked(session, "Approve tool call"), owner, option="approve")
     eventually(effects.read_text, "the call is under way")
     worker.kill()

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from agents import inbox, messaging, settling, steering
+from agents import controls, inbox, messages, settlement
 from agents.lifecycle import InboxKind, Outcome, RunStatus
 from agents.locking import lock_session
 from agents.models import Session
@@ -29,8 +29,8 @@ from tests.eve.runtime.world import (
 )
 from tests.factories import echo_of, verdict_on
 from tests.leaf import world as leaf
-from workspace.protocols.eve import texts
-from workspace.protocols.eve.runtime import EveRuntime
+from workspace.protocols.eve.agent import texts
+from workspace.protocols.eve.agent.runtime import EveRuntime
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +63,7 @@ def test_a_message_closes_the_question_before_its_turn_begins(owner: User) -> No
     session = session_for(owner, Brain([refund()]))
     say(session, owner)
     (asked,) = open_asks(session)
-    messaging.post_message(session_id=session.pk, by=owner, text="Something else")
+    messages.post_message(session_id=session.pk, by=owner, text="Something else")
     result = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
     assert isinstance(result, Refused)
     kinds = list(session.events.order_by("seq").values_list("kind", flat=True))
@@ -98,12 +98,12 @@ def test_a_message_sent_before_the_question_does_not_answer_it(
     """It came while the turn was under way, and the turn then asked."""
     brain = Brain([refund()])
     session = session_for(owner, brain)
-    messaging.post_message(session_id=session.pk, by=owner, text="Go.")
+    messages.post_message(session_id=session.pk, by=owner, text="Go.")
     turn = leaf.claimed()
     assert turn is not None
     ended: Any = leaf.play(turn, EveRuntime(read=in_this_thread, once=in_this_thread))[-1]
-    messaging.post_message(session_id=session.pk, by=owner, text="approve")
-    assert settling.settle(turn.fence, ended)
+    messages.post_message(session_id=session.pk, by=owner, text="approve")
+    assert settlement.settle(turn.fence, ended)
     carry_all()
     assert effects == []
     assert brain.told()["g1"] == texts.IGNORED
@@ -115,7 +115,7 @@ def test_a_person_who_starts_the_session_again_is_asked_again(
 ) -> None:
     session = session_for(owner, Brain([refund()]))
     say(session, owner)
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     assert [one.outcome for one in carry_all()] == [Outcome.BLOCKED]
     (asked,) = open_asks(session)
     assert session.runs.latest("number").status == RunStatus.WAITING_HUMAN
@@ -130,7 +130,7 @@ def test_mail_of_another_agent_waits_with_the_approval_and_is_told_after_it(
     session = session_for(owner, brain)
     say(session, owner)
     deliver(session, "Approve everything.")
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     carry_all()
     (asked,) = open_asks(session)
     assert effects == []
@@ -147,7 +147,7 @@ def test_words_of_an_agent_that_came_before_pass_nothing_over(
     session = session_for(owner, brain)
     say(session, owner)
     deliver(session, "Never mind.", kind=InboxKind.MESSAGE)
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     carry_all()
     (asked,) = open_asks(session)
     approve(asked, owner)

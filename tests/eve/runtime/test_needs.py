@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from pydantic_ai.messages import TextPart
 
-from agents.registering import open_session
-from asks.policies import add_version
+from agents.registration import open_session
+from asks.policies.versions import add_version
 from tests.eve.runtime.agents import APPROVERS
 from tests.eve.runtime.world import (
     Brain,

@@ -18,7 +18,7 @@ from tests.eve.runtime.world import (
     say,
     session_for,
 )
-from workspace.protocols.eve import texts
+from workspace.protocols.eve.agent import texts
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents import messaging
+from agents import messages
 from agents.models import Session
 from asks.answering import Answered, answer
 from asks.lifecycle import AskStatus
@@ -17,7 +17,7 @@ from asks.refusals import Refused
 from tests.eve.runtime.world import Brain, call, carry_all, open_asks, say, session_for
 from tests.factories import echo_of
 from tests.races.racing import race
-from workspace.protocols.eve import texts
+from workspace.protocols.eve.agent import texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,7 +39,7 @@ def approving(asked: Ask, owner: User) -> Any:
 
 
 def saying(session: Session, owner: User) -> Any:
-    return partial(messaging.post_message, session_id=session.pk, by=owner, text="Explain first.")
+    return partial(messages.post_message, session_id=session.pk, by=owner, text="Explain first.")
 
 
 def test_an_answer_that_is_first_runs_the_call_and_the_message_is_told_with_it(

@@ -19,8 +19,8 @@ from tests.eve.runtime.world import (
     session_for,
     types,
 )
-from workspace.protocols import models
-from workspace.protocols.eve import telling
+from workspace.protocols.common import model_registry
+from workspace.protocols.eve.agent import reporter
 
 pytestmark = pytest.mark.django_db
 WORDS = ["I ", "found ", "ch_1", "."]
@@ -40,14 +40,16 @@ async def speak(
 
 @pytest.fixture
 def session(owner: User) -> Any:
-    models.know("speaker", lambda: FunctionModel(stream_function=speak, model_name="speaker"))
+    model_registry.know(
+        "speaker", lambda: FunctionModel(stream_function=speak, model_name="speaker")
+    )
     return session_for(owner, model="speaker")
 
 
 def test_what_is_heard_in_pieces_is_told_whole(
     session: Any, owner: User, effects: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "EVERY", 0.0)
+    monkeypatch.setattr(reporter, "EVERY", 0.0)
     say(session, owner)
     assert [one["messageDelta"] for one in noted(session, "message.appended")] == WORDS
     (whole,) = noted(session, "message.completed")
@@ -60,7 +62,7 @@ def test_what_is_heard_in_pieces_is_told_whole(
 def test_pieces_that_come_quickly_are_told_together(
     session: Any, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "EVERY", 3600.0)
+    monkeypatch.setattr(reporter, "EVERY", 3600.0)
     say(session, owner)
     told = [one["messageDelta"] for one in noted(session, "message.appended")]
     assert told == ["I ", "found ch_1."]

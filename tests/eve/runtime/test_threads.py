@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from workspace.protocols.eve.threads import in_a_thread
+from workspace.protocols.eve.agent.threads import in_a_thread
 
 
 async def test_it_returns_what_the_function_returns() -> None:

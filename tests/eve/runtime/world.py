@@ -11,18 +11,18 @@ from django.contrib.auth.models import User
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from agents import messaging
+from agents import messages
 from agents.lifecycle import AgentState
 from agents.models import Agent, Event, Session
-from agents.registering import open_session, register_agent
-from agents.runtime import Ended
+from agents.registration import open_session, register_agent
+from agents.running.runtime import Ended
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from tests.factories import verdict_on
 from tests.leaf import world as leaf
 from tests.leaf.world import in_this_thread
-from workspace.protocols import models
-from workspace.protocols.eve.runtime import EveRuntime
+from workspace.protocols.common import model_registry
+from workspace.protocols.eve.agent.runtime import EveRuntime
 
 __all__ = ["in_this_thread"]
 
@@ -51,7 +51,7 @@ class Brain:
         self._responses = list(responses)
         self.shown: list[list[ModelMessage]] = []
         self.infos: list[AgentInfo] = []
-        models.know(self.name, lambda: FunctionModel(self._play, model_name=self.name))
+        model_registry.know(self.name, lambda: FunctionModel(self._play, model_name=self.name))
 
     @property
     def calls(self) -> int:
@@ -103,7 +103,7 @@ def session_for(owner: User, brain: Brain | None = None, **more: Any) -> Session
 
 def say(session: Session, by: User, text: str = "Go.") -> list[Ended]:
     """Words of the owner, and every turn that comes of them."""
-    messaging.post_message(session_id=session.pk, by=by, text=text)
+    messages.post_message(session_id=session.pk, by=by, text=text)
     return carry_all()
 
 

@@ -23,8 +23,8 @@ from tests.eve.server.world import (
     types,
 )
 from tests.eve.server.world import last_refusal as last
-from workspace.protocols.eve import door
-from workspace.protocols.eve.problems import Problem
+from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.server import service
 
 pytestmark = pytest.mark.django_db
 
@@ -331,7 +331,7 @@ def test_an_answer_that_comes_after_a_message_is_late(caller: Caller) -> None:
 def test_an_answer_after_a_cancel_is_late(caller: Caller) -> None:
     talk = caller.open(REFUND)
     name = talk.open_requests()[0]["requestId"]
-    talk.control(door.cancel)
+    talk.control(service.cancel)
 
     with pytest.raises(Problem) as problem:
         talk.answer({"requestId": name, "optionId": "approve"})

@@ -9,8 +9,9 @@ import pytest
 
 from agents.models import Session
 from tests.eve.server.world import REFUND, Caller, refused
-from workspace.protocols.eve import door, wire
-from workspace.protocols.eve.problems import Problem
+from workspace.protocols.eve import wire
+from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.server import service
 
 pytestmark = pytest.mark.django_db
 
@@ -117,7 +118,11 @@ def test_what_is_no_object(caller: Caller) -> None:
     talk = caller.open(REFUND)
     before = talk.events()
     for body, status, error in NOT_AN_OBJECT:
-        for what, ids in ((door.create, ()), (door.go_on, (talk.id,)), (door.reset, (talk.id,))):
+        for what, ids in (
+            (service.create, ()),
+            (service.go_on, (talk.id,)),
+            (service.reset, (talk.id,)),
+        ):
             with pytest.raises(Problem) as problem:
                 caller.raw(what, *ids, body=body)
             assert (problem.value.status, problem.value.error) == (status, error), body[:80]
@@ -128,7 +133,7 @@ def test_what_opens_no_session(caller: Caller) -> None:
     before = Session.objects.count()
     for body, status, error in CREATE:
         with pytest.raises(Problem) as problem:
-            caller.call(door.create, **body)
+            caller.call(service.create, **body)
         assert (problem.value.status, problem.value.error) == (status, error), body
     assert Session.objects.count() == before
 
@@ -165,15 +170,15 @@ def test_sessions_that_are_not_there(caller: Caller) -> None:
     for name in ("", "wrun_nobody", "a\0b", "\ud800", "x" * 500, "wrun_é", "../x"):
         for body in ({"message": "x"}, {"inputResponses": [{"requestId": "x"}]}):
             with pytest.raises(Problem) as problem:
-                caller.call(door.go_on, name, **body)
+                caller.call(service.go_on, name, **body)
             assert refused(problem.value) == (409, "session_not_active")
-        assert caller.call(door.cancel, name) == {"ok": True, "status": "no_active_turn"}
-        for what in (door.clear, door.reset):
+        assert caller.call(service.cancel, name) == {"ok": True, "status": "no_active_turn"}
+        for what in (service.clear, service.reset):
             assert caller.call(what, name) == {"ok": True, "status": "no_active_session"}
 
 
 def test_parts_of_text_are_one_message(caller: Caller) -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
-    made = caller.call(door.create, message=parts)
+    made = caller.call(service.create, message=parts)
     assert made["status"] == "accepted"
     assert Session.objects.latest("pk").title == "one\ntwo"

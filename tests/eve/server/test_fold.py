@@ -10,9 +10,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.protocols.eve import happened as door
-from workspace.protocols.eve.fold import KINDS, fold
-from workspace.protocols.eve.happened import APPROVAL, QUESTION, About, Decided, Happened, Request
+from workspace.protocols.eve.server import log_events
+from workspace.protocols.eve.server.fold import KINDS, fold
+from workspace.protocols.eve.server.log_events import (
+    APPROVAL,
+    QUESTION,
+    About,
+    Decided,
+    Happened,
+    Request,
+)
 
 ABOUT = About("wrun_1", "eve:token", "billing")
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -121,7 +128,7 @@ def test_nothing_is_told_after_the_end() -> None:
     log = parked(request(1)).add("state", is_the_end=True)
     assert log.types()[-1] == "session.completed"
     before = log.types()
-    log.add("message", text="x").add("started", run=2).note(door.AT_REST)
+    log.add("message", text="x").add("started", run=2).note(log_events.AT_REST)
     assert log.types() == before
 
 
@@ -133,10 +140,10 @@ NOTED = st.sampled_from(
         "message.completed",
         "action.result",
         "step.completed",
-        door.TYPED,
-        door.CANCELLED,
-        door.CLEARED,
-        door.AT_REST,
+        log_events.TYPED,
+        log_events.CANCELLED,
+        log_events.CLEARED,
+        log_events.AT_REST,
     ]
 )
 JSON = st.recursive(

@@ -6,9 +6,9 @@ import asyncio
 
 from asgiref.sync import async_to_sync
 
-from workspace.protocols.eve import following
-from workspace.protocols.eve.following import Shared
-from workspace.protocols.eve.happened import About
+from workspace.protocols.eve.server import shared_stream
+from workspace.protocols.eve.server.log_events import About
+from workspace.protocols.eve.server.shared_stream import Shared
 
 ABOUT = About("wrun_1", "eve:token", "billing")
 
@@ -36,12 +36,12 @@ def test_what_was_read_and_not_told_is_not_there_yet() -> None:
 
 def test_who_is_ahead_waits_and_who_is_too_far_behind_reads_the_log() -> None:
     async def look() -> None:
-        lines = [f"{number}\n".encode() for number in range(following.KEPT + 10)]
+        lines = [f"{number}\n".encode() for number in range(shared_stream.KEPT + 10)]
         shared = shared_with(*lines)
         assert shared.first == 10
         assert shared.since(9) is None
         assert shared.since(10) == b"".join(lines[10:])
-        assert shared.since(following.KEPT + 10) == b""
+        assert shared.since(shared_stream.KEPT + 10) == b""
         assert shared.since(10**9) == b""
 
     async_to_sync(look)()
@@ -51,10 +51,10 @@ def test_news_wakes_everybody_once() -> None:
     async def look() -> None:
         shared = shared_with(b"a\n")
         news = [shared.news() for _ in range(3)]
-        assert not await following.wait_for(news[0], 0)
+        assert not await shared_stream.wait_for(news[0], 0)
         shared._cursor.count += 1
         shared.tell([b"b\n"])
-        assert all([await following.wait_for(each, 1) for each in news])
+        assert all([await shared_stream.wait_for(each, 1) for each in news])
         assert not shared.news().is_set()
 
     async_to_sync(look)()
@@ -63,10 +63,10 @@ def test_news_wakes_everybody_once() -> None:
 def test_nothing_is_kept_of_a_session_that_nobody_follows() -> None:
     async def look() -> None:
         loop = asyncio.get_running_loop()
-        async with following.shared(1, ABOUT) as one, following.shared(1, ABOUT) as other:
+        async with shared_stream.shared(1, ABOUT) as one, shared_stream.shared(1, ABOUT) as other:
             assert one is other
-            assert following._shared[loop] == {1: one}
-        assert following._shared[loop] == {}
+            assert shared_stream._shared[loop] == {1: one}
+        assert shared_stream._shared[loop] == {}
         await asyncio.sleep(0)
 
     async_to_sync(look)()

@@ -21,7 +21,7 @@ from tests.conftest import SERVER
 from tests.dispatch.world import Worker, eventually
 from tests.eve.server.world import REFUND, key_for, scripted_agent
 from tests.live_server import LiveServer
-from workspace import keys
+from workspace.accounts import api_keys
 
 QUICK = {"EVE_HEARTBEAT_SECONDS": "0.2", "EVE_LEASE_SECONDS": "1", "RUN_LEASE_SECONDS": "3"}
 LEASE_ENDED = {"$eve": "stream.lease-ended", "version": 1}
@@ -284,7 +284,7 @@ def test_a_signed_in_browser_opens_nothing(house: House) -> None:
 
 def test_a_stream_that_is_not_yours_is_gone_for_good(house: House) -> None:
     """410 and no 404: the clients ask again after that for most of a minute."""
-    machine = keys.create_key(name="machine", scopes=["run:read"], agent=house.agent)[1]
+    machine = api_keys.create_key(name="machine", scopes=["run:read"], agent=house.agent)[1]
     name = house.open()
     for token, path in ((machine, name), (house.key, "wrun_nobody")):
         with house.client(token) as client:
@@ -296,7 +296,7 @@ def test_a_key_that_is_revoked_opens_nothing_more(house: House) -> None:
     token = key_for(house.agent, house.owner, name="short-lived")
     with house.client(token) as client:
         assert client.get("/info").status_code == 200
-        keys.revoke_key("short-lived")
+        api_keys.revoke_key("short-lived")
         assert client.get("/info").status_code == 401
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.protocols.eve.happened import APPROVAL, QUESTION, Request
-from workspace.protocols.eve.matching import Ambiguous, Meant, meant
+from workspace.protocols.eve.server.log_events import APPROVAL, QUESTION, Request
+from workspace.protocols.eve.server.matching import Ambiguous, Meant, meant
 
 
 def request(

@@ -23,7 +23,7 @@ from tests.eve.server.world import (
 )
 from tests.pages.html import read
 from tests.policies.world import group_of, in_force, refund
-from workspace.protocols.eve.problems import Problem
+from workspace.protocols.eve.errors import Problem
 
 pytestmark = pytest.mark.django_db
 
@@ -171,13 +171,13 @@ def test_what_was_passed_over_is_said_on_its_card(caller: Caller, owner: User) -
 def test_a_paused_agent_takes_the_answer_and_carries_it_later(
     caller: Caller, agent: Agent, owner: User
 ) -> None:
-    from agents import steering
+    from agents import controls
 
     talk = caller.open(REFUND)
-    steering.pause_agent(agent_id=agent.pk, by=owner)
+    controls.pause_agent(agent_id=agent.pk, by=owner)
     told = talk.choose("approve")
     assert types(told) == ["approval.settled", "input.resolved", "session.waiting"]
 
-    steering.resume_agent(agent_id=agent.pk, by=owner)
+    controls.resume_agent(agent_id=agent.pk, by=owner)
     carry_all()
     assert results(talk.events()) == ["completed"]

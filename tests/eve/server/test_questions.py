@@ -16,7 +16,7 @@ from tests.eve.server.world import (
     results,
     types,
 )
-from workspace.protocols.eve.problems import Problem
+from workspace.protocols.eve.errors import Problem
 
 pytestmark = pytest.mark.django_db
 

@@ -19,9 +19,9 @@ from tests.eve.server.world import (
     refused,
     scripted_agent,
 )
-from workspace import keys
-from workspace.protocols.eve import door
-from workspace.protocols.eve.problems import Problem
+from workspace.accounts import api_keys
+from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.server import service
 
 pytestmark = pytest.mark.django_db
 
@@ -35,9 +35,9 @@ def answer(talk: Talk) -> dict[str, str]:
 @pytest.mark.parametrize("header", ["", "Bearer wrong", "Bearer ny_000000000000_" + "a" * 43, "x"])
 def test_without_a_living_key_nothing_opens(header: str) -> None:
     request = REQUESTS.post("/eve/v1/session", headers={"Authorization": header})
-    for what in (door.create, door.agent_info):
+    for what in (service.create, service.agent_info):
         with pytest.raises(Problem) as problem:
-            what(request, b"{}") if what is door.create else what(request)  # type: ignore[call-arg]
+            what(request, b"{}") if what is service.create else what(request)  # type: ignore[call-arg]
         assert refused(problem.value) == (401, "unauthorized")
         assert problem.value.error == "Authorization is required for this route."
         assert problem.value.headers == {"WWW-Authenticate": "Bearer"}
@@ -50,13 +50,13 @@ def test_a_stranger_finds_nothing(caller: Caller, stranger: User) -> None:
 
     for body in ({"message": "x"}, {"inputResponses": [answer(talk)]}):
         with pytest.raises(Problem) as problem:
-            them.call(door.go_on, talk.id, **body)
+            them.call(service.go_on, talk.id, **body)
         assert refused(problem.value) == (409, "session_not_active")
     with pytest.raises(Problem) as problem:
-        door.to_be_read(them._requests.get("/"), talk.id)
+        service.to_be_read(them._requests.get("/"), talk.id)
     assert refused(problem.value) == (410, "session_expired")
-    assert them.call(door.cancel, talk.id)["status"] == "no_active_turn"
-    assert them.call(door.reset, talk.id)["status"] == "no_active_session"
+    assert them.call(service.cancel, talk.id)["status"] == "no_active_turn"
+    assert them.call(service.reset, talk.id)["status"] == "no_active_session"
     assert talk.open_requests()
 
 
@@ -65,7 +65,7 @@ def test_an_owner_of_another_agent_finds_nothing(caller: Caller, owner: User) ->
     talk = caller.open(REFUND)
     other = Caller(key_for(scripted_agent(owner, slug="other"), owner, name="other"))
     with pytest.raises(Problem) as problem:
-        other.call(door.go_on, talk.id, message="x")
+        other.call(service.go_on, talk.id, message="x")
     assert refused(problem.value) == (409, "session_not_active")
 
 
@@ -108,7 +108,7 @@ def test_an_agents_key_that_tries_again_and_again_has_to_wait(agent: Agent) -> N
     assert talk.asks()[0].status == AskStatus.OPEN
 
 
-@pytest.mark.parametrize("what", [door.cancel, door.clear, door.reset])
+@pytest.mark.parametrize("what", [service.cancel, service.clear, service.reset])
 def test_an_agents_key_does_not_take_a_question_away(agent: Agent, what: object) -> None:
     talk = Caller(agents_key(agent)).open(REFUND)
 
@@ -124,9 +124,9 @@ def test_an_agents_key_sees_only_what_it_opened(caller: Caller, agent: Agent) ->
     talk = caller.open("hello")
     machine = Caller(agents_key(agent))
     with pytest.raises(Problem) as problem:
-        machine.call(door.go_on, talk.id, message="x")
+        machine.call(service.go_on, talk.id, message="x")
     assert refused(problem.value) == (409, "session_not_active")
-    assert caller.call(door.go_on, machine.open("hi").id, message="x")["ok"] is True
+    assert caller.call(service.go_on, machine.open("hi").id, message="x")["ok"] is True
 
 
 def test_a_persons_key_without_the_scope_answers_nothing(
@@ -148,7 +148,7 @@ def test_a_key_that_only_answers_starts_nothing(caller: Caller, agent: Agent, ow
     answers = Caller(key_for(agent, owner, ["ask:answer"], name="answers"))
 
     with pytest.raises(Problem) as problem:
-        answers.call(door.create, message="x")
+        answers.call(service.create, message="x")
     assert refused(problem.value) == (403, "forbidden")
     with pytest.raises(Problem) as problem:
         talk.by(answers).send(message="x")
@@ -172,15 +172,15 @@ def test_somebody_who_is_no_owner_any_more_answers_nothing(
 
 def test_a_revoked_key_reads_no_further(caller: Caller, agent: Agent, owner: User) -> None:
     talk = caller.open("hello")
-    key, _ = keys.create_key(name="reads", scopes=["run:read"], agent=agent, person=owner)
-    assert door.still_read(key, talk.id)
-    keys.revoke_key("reads")
-    assert not door.still_read(key, talk.id)
+    key, _ = api_keys.create_key(name="reads", scopes=["run:read"], agent=agent, person=owner)
+    assert service.still_read(key, talk.id)
+    api_keys.revoke_key("reads")
+    assert not service.still_read(key, talk.id)
 
 
 def test_a_key_of_no_such_agent_opens_nothing(owner: User) -> None:
     with pytest.raises(Problem) as problem:
-        Caller(key_for(None, owner)).call(door.create, message="x")
+        Caller(key_for(None, owner)).call(service.create, message="x")
     assert refused(problem.value) == (403, "forbidden")
 
 
@@ -190,11 +190,11 @@ def test_a_key_of_several_agents_names_one(caller: Caller, agent: Agent, owner: 
     requests = RequestFactory(headers={"Authorization": f"Bearer {token}"})
 
     with pytest.raises(Problem) as problem:
-        door.create(requests.post("/eve/v1/session"), b"{}")
+        service.create(requests.post("/eve/v1/session"), b"{}")
     assert refused(problem.value) == (400, "agent_required")
     for name, status in (("a%00b", 400), ("nobody", 403), ("x" * 5000, 403)):
         with pytest.raises(Problem) as problem:
-            door.create(requests.post(f"/eve/v1/session?agent={name}"), b"{}")
+            service.create(requests.post(f"/eve/v1/session?agent={name}"), b"{}")
         assert problem.value.status == status
-    said = door.create(requests.post(f"/eve/v1/session?agent={agent.slug}"), b"{}")
-    assert caller.call(door.go_on, said["sessionId"], message="x")["ok"] is True
+    said = service.create(requests.post(f"/eve/v1/session?agent={agent.slug}"), b"{}")
+    assert caller.call(service.go_on, said["sessionId"], message="x")["ok"] is True

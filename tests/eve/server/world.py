@@ -14,17 +14,17 @@ from django.test import RequestFactory
 
 from agents.lifecycle import AgentState
 from agents.models import Agent, Session
-from agents.registering import register_agent
-from agents.runtime import Ended
+from agents.registration import register_agent
+from agents.running.runtime import Ended
 from asks.models import Ask, Refusal
 from tests.responses import world as responses
 from tests.responses.world import in_this_thread
-from workspace import keys
-from workspace.models import EveSession
-from workspace.protocols.eve import door, reading
-from workspace.protocols.eve.fold import Fold
-from workspace.protocols.eve.problems import Problem
-from workspace.protocols.eve.runtime import EveRuntime
+from workspace.accounts import api_keys
+from workspace.protocols.eve.agent.runtime import EveRuntime
+from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.models import EveSession
+from workspace.protocols.eve.server import log_reader, service
+from workspace.protocols.eve.server.fold import Fold
 
 Json = dict[str, Any]
 ALL = ("run:create", "run:read", "ask:create", "ask:answer")
@@ -52,7 +52,7 @@ def scripted_agent(*owners: User, slug: str = "billing") -> Agent:
 def key_for(
     agent: Agent | None, person: User | None, scopes: Sequence[str] = ALL, name: str = "caller"
 ) -> str:
-    return keys.create_key(name=name, scopes=scopes, agent=agent, person=person)[1]
+    return api_keys.create_key(name=name, scopes=scopes, agent=agent, person=person)[1]
 
 
 def agents_key(agent: Agent) -> str:
@@ -78,7 +78,7 @@ class Caller:
     def open(self, message: str = "", **more: Any) -> Talk:
         """A session whose first turn is carried to its end."""
         said = {"message": message, **more} if message else more
-        made = self.call(door.create, **said)
+        made = self.call(service.create, **said)
         carry_all()
         return Talk(self, made["sessionId"], made["continuationToken"])
 
@@ -99,7 +99,7 @@ class Talk:
 
     def send(self, **body: Any) -> Json:
         """A follow-up, and every turn that comes of it."""
-        said = self.caller.call(door.go_on, self.id, **body)
+        said = self.caller.call(service.go_on, self.id, **body)
         carry_all()
         return said
 
@@ -128,10 +128,10 @@ class Talk:
 
     def events(self) -> list[Json]:
         opened = EveSession.objects.select_related("session__agent").get(public_id=self.id)
-        state, seq = Fold(reading.about(opened)), 0
+        state, seq = Fold(log_reader.about(opened)), 0
         told: list[Json] = []
         while True:
-            happened, last = reading.after(opened.session_id, seq, limit=7)
+            happened, last = log_reader.after(opened.session_id, seq, limit=7)
             told += [event for each in happened for event in state.take(each)]
             if last == seq:
                 return told

@@ -21,7 +21,7 @@ from tests.responses.remotes import (
     streamed,
     tells,
 )
-from workspace.protocols.responses.remote.dialects import ADAPTER, DEVUI_EVENT
+from workspace.protocols.responses.client.dialects import ADAPTER, DEVUI_EVENT
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import messaging
+from agents import messages
 from agents.lifecycle import Outcome, Status
 from agents.models import Agent, Run, Session
 from asks import withdrawing
@@ -184,7 +184,7 @@ def test_the_owners_words_follow_the_last_response(
     remote.then(tells(DONE))
     session = start(agent, owner)
 
-    messaging.post_message(session_id=session.pk, by=owner, text="And November?")
+    messages.post_message(session_id=session.pk, by=owner, text="And November?")
     drive()
 
     assert remote.posts[-1].body == {
@@ -200,7 +200,7 @@ def test_words_beside_an_open_question_leave_it_open(
     session = start(agent, owner)
     remote.then(tells(response(said("Hello."), name="resp_2")), tells(DONE))
 
-    messaging.post_message(session_id=session.pk, by=owner, text="Hello?")
+    messages.post_message(session_id=session.pk, by=owner, text="Hello?")
     drive()
     assert ask_of(session).pk
     decide(session, owner, "EU")

@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import steering
+from agents import controls
 from agents.lifecycle import Outcome, RunStatus, SessionState, Status
 from agents.models import Agent, InboxItem, Run, Session
 from tests.factories import home_of
@@ -64,7 +64,7 @@ def test_an_answer_after_which_the_agent_failed_is_not_sent_again_by_itself(
     assert not Run.objects.filter(status=RunStatus.QUEUED).exists()
     assert InboxItem.objects.filter(kind="verdict", state="queued").exists()
     remote.then(tells(DONE))
-    steering.resume_session(session_id=session.pk, by=owner)
+    controls.resume_session(session_id=session.pk, by=owner)
     drive()
     assert remote.posts[-1].body["input"][0]["output"] == "EU"
     assert not InboxItem.objects.exclude(state="acked").exists()
@@ -294,7 +294,7 @@ def test_an_idempotent_server_is_simply_sent_it_again(owner: User, remote: Remot
     assert Session.objects.get(pk=session.pk).status == Status.BACKING_OFF
     remote.then(tells(DONE))
 
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     drive()
 
     one, again = remote.posts[-2:]
@@ -321,7 +321,7 @@ def test_an_agent_that_takes_too_long_is_followed_on_the_next_time(
     assert "longer than 0.3 seconds" in Run.objects.get().error
     remote.then(tells(PAUSED))
 
-    steering.start(session_id=session.pk, by=owner)
+    controls.start(session_id=session.pk, by=owner)
     drive()
 
     assert len(remote.posts) == 1

@@ -7,9 +7,10 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import json_text, runtime
 from agents.lifecycle import AgentState
-from agents.registering import register_agent
+from agents.registration import register_agent
+from agents.running import runtime
+from agents.text import json_input
 
 
 class Command(BaseCommand):
@@ -82,7 +83,7 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
         env = dict(_pair(entry) for entry in options["env"])
         return {name: options[name] for name in ("command", "cwd", "format")} | {"env": env}
     try:
-        found = json_text.read(options["settings"])
+        found = json_input.read(options["settings"])
     except ValueError as error:
         raise CommandError(f"--settings is not JSON: {error}.") from error
     if not isinstance(found, dict):

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.models import Agent
 from asks.approvals import Contents, Item, Planned, import_items, parse, plan
-from asks.plain import printable
+from asks.canonical_json import printable
 
 MOST_BYTES = 2 * 1024 * 1024
 MOST_ITEMS = 5000

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.models import Agent
-from workspace import keys
+from workspace.accounts import api_keys
 from workspace.models import ApiKey, Scope
 
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             raise CommandError("Name whom the key is for: --agent SLUG, --owner USER, or both.")
         scopes = [scope.strip() for scope in options["scope"].split(",") if scope.strip()]
         try:
-            key, token = keys.create_key(
+            key, token = api_keys.create_key(
                 name=options["name"], scopes=scopes, agent=agent, person=person
             )
         except ValidationError as error:
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             )
 
     def revoke(self, options: dict[str, Any]) -> None:
-        if not keys.revoke_key(options["name"]):
+        if not api_keys.revoke_key(options["name"]):
             raise CommandError(f"There is no living key “{options['name']}”.")
         self.stdout.write(f"Revoked “{options['name']}”.")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from asks import anchoring, bundle, ledger_key, proving
+from asks.ledger import anchors, bundle, signing_key, verify
 
 
 class Command(BaseCommand):
@@ -33,8 +33,8 @@ class Command(BaseCommand):
 
     def verify(self, options: dict[str, Any]) -> None:
         try:
-            proved = proving.verify(_Progress(), expect=options["expect"])
-        except proving.BrokenLedger as broken:
+            proved = verify.verify(_Progress(), expect=options["expect"])
+        except verify.BrokenLedger as broken:
             raise CommandError(f"The ledger is broken at {broken}.") from broken
         self.stdout.write(
             f"The ledger holds: {proved.records} records in {proved.chains} chains, "
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             self.stdout.write(f"Last anchor {proved.anchors}: {proved.last_anchor}")
 
     def anchor(self, options: dict[str, Any]) -> None:
-        made = anchoring.anchor()
+        made = anchors.anchor()
         if made is None:
             self.stdout.write("Nothing moved since the last anchor.")
             return
@@ -66,7 +66,7 @@ class Command(BaseCommand):
         )
 
     def key(self, options: dict[str, Any]) -> None:
-        self.stdout.write(ledger_key.public_key(ledger_key.signing_key()))
+        self.stdout.write(signing_key.public_key(signing_key.signing_key()))
 
 
 class _Progress:

@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import json_text
 from agents.models import Agent
-from asks import policies
-from asks.dry_run import dry_run
-from asks.plain import printable
+from agents.text import json_input
+from asks.canonical_json import printable
+from asks.policies import versions
+from asks.policies.dry_run import dry_run
 
 
 class Command(BaseCommand):
@@ -44,13 +44,13 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from error
 
     def _show(self, agent: Agent, _: dict[str, Any]) -> None:
-        policy = policies.in_force(agent.pk)
+        policy = versions.in_force(agent.pk)
         rules = policy.document.model_dump(mode="json", exclude_defaults=True)
         self.stderr.write(f"Version {policy.version}.")
         self.stdout.write(json.dumps(rules, indent=2))
 
     def _dry_run(self, agent: Agent, options: dict[str, Any]) -> None:
-        changed = dry_run(agent, policies.checked(_read(options["file"])))
+        changed = dry_run(agent, versions.checked(_read(options["file"])))
         for one in changed:
             words = f"{one.what}  {one.operation}: {'; '.join(one.changes)}"
             self.stdout.write(printable(words, 2000))
@@ -61,13 +61,13 @@ class Command(BaseCommand):
         if person is None:
             raise CommandError(f"There is no user {options['by']}.")
         rules = _read(options["file"])
-        made = policies.add_version(agent_id=agent.pk, rules=rules, why=options["why"], by=person)
+        made = versions.add_version(agent_id=agent.pk, rules=rules, why=options["why"], by=person)
         self.stdout.write(f"Version {made.version} of {agent.slug} is in force.")
 
 
 def _read(file: Path) -> Any:
     try:
-        return json_text.read(file.read_text())
+        return json_input.read(file.read_text())
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:

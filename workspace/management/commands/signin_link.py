@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from workspace.entry import issue_path
+from workspace.accounts.sign_in_links import issue_path
 
 
 class Command(BaseCommand):

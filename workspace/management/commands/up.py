@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from workspace.preparing import CannotRunError
-from workspace.running import Plan, run
+from workspace.local.database import CannotRunError
+from workspace.local.up import Plan, run
 
 WORLDS = ("demo", "conformance", "none")
 

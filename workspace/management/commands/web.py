@@ -7,7 +7,7 @@ from typing import Any
 from daphne.cli import CommandLineInterface
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from workspace.listening import PortError, address_for_people, listen
+from workspace.local.port import PortError, address_for_people, listen
 
 CLOSE_SECONDS = "2"  # what a socket's consumer gets to end before it is cancelled
 

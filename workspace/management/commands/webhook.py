@@ -12,9 +12,9 @@ from django.utils import timezone
 from workspace.models import OutboxKind, WebhookEndpoint
 from workspace.models.outbox import new_uid
 from workspace.notify import breaker, webhook
-from workspace.notify.addresses import check_url
-from workspace.notify.outbox import Parcel
-from workspace.notify.undelivered import Undelivered
+from workspace.notify.deliveries import Parcel
+from workspace.notify.errors import Undelivered
+from workspace.notify.safe_addresses import check_url
 
 MOST_HOURS = 24 * 30
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from workspace.working import work
+from workspace.worker import work
 
 
 def in_one_line(record: logging.LogRecord) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspace.protocols.eve import views
+from workspace.protocols.eve.server import views
 
 urlpatterns = [
     path("eve/v1/health", views.health, name="eve_health"),

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
 
-from agents import json_text
-from agents.messaging import MESSAGE_LIMIT
-from agents.words import is_blank, is_storable
-from workspace.protocols.eve.problems import Problem, invalid
+from agents.messages import MESSAGE_LIMIT
+from agents.text import json_input
+from agents.text.storable import is_blank, is_storable
+from workspace.protocols.eve.errors import Problem, invalid
 
 MAX_BODY = 256 * 1024
 MAX_RESPONSES = 100
@@ -134,7 +134,7 @@ def parsed(raw: bytes) -> Json:
     if not raw:
         return {}
     try:
-        found = json_text.read_strictly(raw)
+        found = json_input.read_strictly(raw)
     except ValueError as error:
         raise invalid(NOT_JSON) from error
     if not isinstance(found, dict):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from workspace.protocols.remote.settings import Address, ServerSettings
+from workspace.protocols.common.remote_settings import Address, ServerSettings
 
 
 def _folder(path: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspace.protocols.leaf import server
+from workspace.protocols.leaf.server import views
 
 urlpatterns = [
-    path("runs", server.runs, name="leaf_runs"),
-    path("runs/status", server.status, name="leaf_status"),
-    path("run-leaf", server.runs),
-    path("run-leaf/status", server.status),
+    path("runs", views.runs, name="leaf_runs"),
+    path("runs/status", views.status, name="leaf_status"),
+    path("run-leaf", views.runs),
+    path("run-leaf/status", views.status),
 ]

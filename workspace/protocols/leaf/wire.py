@@ -23,8 +23,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from agents import json_text
-from agents.words import is_blank, is_storable
+from agents.text import json_input
+from agents.text.storable import is_blank, is_storable
 
 MAX_WORD = 500
 MAX_PATH = 1024
@@ -145,7 +145,7 @@ class Envelope(BaseModel):
 def read_envelope(raw: bytes) -> Envelope:
     """The envelope of a request's body. Raises BadEnvelope."""
     try:
-        sent = json_text.read(raw)
+        sent = json_input.read(raw)
     except ValueError as error:
         raise BadEnvelope("The body is not JSON.") from error
     if not isinstance(sent, dict):

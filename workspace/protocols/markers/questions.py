@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from agents.runtime import Ignored
+from agents.running.runtime import Ignored
 from asks.drafts import AskDraft, OptionDraft
 from asks.lifecycle import Style
 from workspace.protocols.markers.grammar import is_blank

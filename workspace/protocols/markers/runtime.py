@@ -9,23 +9,16 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
-from agents.capsule import write_capsule
 from agents.lifecycle import Outcome
-from agents.processes import (
-    Command,
-    CouldNotStartError,
-    Exited,
-    Spawned,
-    minimal_env,
-    run,
-)
-from agents.runtime import Ended, Started, Turn, TurnEvent
-from workspace.protocols.markers.approved_tools import VARIABLE as GRANTS
-from workspace.protocols.markers.granting import Books, GrantsOfTurn, socket_for
-from workspace.protocols.markers.hearing import Hearing, hearing_for
+from agents.running.capsule import write_capsule
+from agents.running.processes import Command, CouldNotStartError, Exited, Spawned, minimal_env, run
+from agents.running.runtime import Ended, Started, Turn, TurnEvent
+from workspace.protocols.common.turn_settings import Over, settings_of
 from workspace.protocols.markers.instructions import closing_text
+from workspace.protocols.markers.output import Hearing, hearing_for
+from workspace.protocols.markers.permissions.proxy import VARIABLE as GRANTS
+from workspace.protocols.markers.permissions.socket import Books, GrantsOfTurn, socket_for
 from workspace.protocols.markers.settings import MarkersSettings
-from workspace.protocols.turns import Over, settings_of
 
 
 class MarkersRuntime:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from agents.process_groups import MARK_VARIABLE
+from agents.running.process_groups import MARK_VARIABLE
 
 MEGABYTE = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

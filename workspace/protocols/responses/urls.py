@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspace.protocols.responses import views
+from workspace.protocols.responses.server import views
 
 urlpatterns = [
     path("v1/responses", views.responses, name="responses"),

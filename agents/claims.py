@@ -1,0 +1,201 @@
+"""Who carries a run: claim, renew, append, give back.
+
+A worker claims a queued run by raising its epoch under a lease; a claim whose lease has run out may
+be taken over by any other worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from agents import inbox, next_run, transitions, wakes
+from agents.db import statements, unit_of_work
+from agents.db.statements import Prepared
+from agents.events import log as events
+from agents.jobs import queue
+from agents.lifecycle import RunStatus
+from agents.locking import lock_session, lock_session_of
+from agents.models import Run, Session
+from agents.running.runtime import AgentFacts, Fence, Given, Turn
+from agents.text.storable import storable
+
+HISTORY = 12
+WORKER_NAME = 120
+HISTORY_KINDS = (
+    "report",
+    "summary",
+    "notice",
+    "message",
+    "mail",
+    "asked",
+    "verdict",
+    "withdrawn",
+    "expired",
+    "superseded",
+)
+_RECENTLY = """
+SELECT actor, kind, left(text, 200) FROM agents_event
+WHERE session_id = %s AND run_id IS DISTINCT FROM %s AND kind = ANY(%s)
+ORDER BY seq DESC LIMIT %s
+"""
+
+
+class ClaimLost(Exception):
+    """Another worker has taken the run over, or a person stopped it."""
+
+
+def lease() -> timedelta:
+    return timedelta(seconds=settings.RUN_LEASE_SECONDS)
+
+
+@transaction.atomic
+def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
+    """Take a queued run, or one whose lease ran out. None when there is nothing to take.
+
+    ``again`` asks once more after the answer was lost: what this worker has got then is its own.
+    """
+    run = lock_session_of(run_id)
+    if run is None:
+        return None
+    session, now = run.session, run.session.locked_at
+    if again and run.status == RunStatus.RUNNING and run.worker == worker[:WORKER_NAME]:
+        return _turn(session, run, inbox.lease_to(run))
+    if not _claimable(session, run, now):
+        return None
+    with unit_of_work.together(session):
+        transitions.move(
+            session,
+            run,
+            RunStatus.RUNNING,
+            at_the_end=True,
+            epoch=run.epoch + 1,
+            worker=worker[:WORKER_NAME],
+            lease_until=now + lease(),
+            started_at=run.started_at or now,
+        )
+        given = inbox.lease_to(run)
+        wakes.satisfied(session)
+        events.record(session, "started", actor="system", data=_start_of(run), run=run)
+        transitions.restate(session, run)
+    return _turn(session, run, given)
+
+
+def _claimable(session: Session, run: Run, now: datetime) -> bool:
+    if run.status == RunStatus.QUEUED:
+        return next_run.may_work(session)
+    return run.status == RunStatus.RUNNING and run.lease_until is not None and run.lease_until < now
+
+
+def _start_of(run: Run) -> dict[str, object]:
+    facts = {"cause": run.cause, "epoch": run.epoch, "worker": run.worker}
+    return {**facts, "again": run.epoch > 1}
+
+
+def _turn(session: Session, run: Run, given: list[Given]) -> Turn:
+    agent = session.agent
+    return Turn(
+        run_id=run.pk,
+        session_id=session.pk,
+        number=run.number,
+        epoch=run.epoch,
+        cause=run.cause,
+        agent=AgentFacts(
+            agent.slug,
+            agent.name,
+            agent.title,
+            agent.mission,
+            agent.contract,
+            agent.runtime,
+            agent.settings,
+        ),
+        given=tuple(given),
+        last_outcome=session.last_outcome,
+        failures=session.error_streak,
+        history=_history(session, before_run=run),
+        external_id=session.external_id,
+        session_data=session.data,
+        left_behind=run.process,
+    )
+
+
+def _history(session: Session, *, before_run: Run) -> tuple[str, ...]:
+    recent = statements.rows_of(_RECENTLY, session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY)
+    return tuple(f"{actor} [{kind}]: {words}" for actor, kind, words in reversed(recent))
+
+
+def renew(fence: Fence, *, process: dict[str, object] | None = None) -> bool:
+    """Prolong a claim; False when it is lost. One guarded statement, so it needs no lock."""
+    changes: dict[str, object] = {"lease_until": Now() + lease()}
+    if process is not None:
+        changes["process"] = process
+    return bool(held(fence).update(**changes))
+
+
+def held(fence: Fence) -> QuerySet[Run]:
+    """The run while the claim holds, nothing once it is lost."""
+    return Run.objects.filter(pk=fence.run_id, epoch=fence.epoch, status=RunStatus.RUNNING)
+
+
+def held_run(fence: Fence) -> Run | None:
+    """The run that a claim holds; None once the claim is lost."""
+    return _HELD.first(fence.run_id, fence.epoch)
+
+
+_HELD = Prepared(
+    lambda pk, epoch: Run.objects.filter(pk=pk, epoch=epoch, status=RunStatus.RUNNING),
+    of=(int, int),
+)
+
+
+def locked(fence: Fence) -> Run | None:
+    """The same with its session locked, in one statement."""
+    run = lock_session_of(fence.run_id)
+    holds = run is not None and (run.epoch, run.status) == (fence.epoch, RunStatus.RUNNING)
+    return run if holds else None
+
+
+@transaction.atomic
+def give_back(fence: Fence) -> bool:
+    """Return a run unfinished to the queue, for a worker that shuts down.
+
+    A run of what was paused meanwhile would wait there for nobody: it gives its wake back instead.
+    """
+    session = lock_session(fence.session_id)
+    run = held_run(fence)
+    if run is None:
+        return False
+    if next_run.may_work(session):
+        transitions.move(session, run, RunStatus.QUEUED, worker="")
+        queue.enqueue(run.pk)
+        transitions.restate(session, run)
+    else:
+        next_run.take_back(session, run)
+        transitions.restate(session, None)
+    return True
+
+
+@transaction.atomic
+def append(fence: Fence, new: Sequence[events.NewEvent]) -> bool:
+    """Write what happened in a turn; False, and nothing written, when the claim is lost.
+
+    Doing it again writes nothing twice, as long as each event has a ``once_key``.
+    """
+    run = locked(fence)
+    if run is None:
+        return False
+    events.record_all(run.session, new, run=run)
+    if (used := usage_in(new)) is not None:
+        Run.objects.filter(pk=run.pk).update(usage=used)
+    return True
+
+
+def usage_in(new: Sequence[events.NewEvent]) -> dict[str, object] | None:
+    """What a turn has used, as it was told last; None if it was not told."""
+    told = next((event.data for event in reversed(new) if event.kind == "usage"), None)
+    return None if told is None else storable(told)

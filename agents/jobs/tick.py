@@ -1,0 +1,125 @@
+"""What time brings: due sessions start, lapsed claims are taken over, emptied queues heal.
+
+Any number of workers may tick at once. Each session is looked at under its own lock, and whatever
+another worker holds is left to it.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
+
+from agents import inbox, next_run, wakes
+from agents.db.statements import Prepared, rows_of
+from agents.jobs import queue
+from agents.lifecycle import LIVE_RUNS, AgentState, Cause, InboxKind, InboxState, SessionState
+from agents.locking import lock_one
+from agents.models import InboxItem, Run, Session
+
+BATCH = 100
+
+#: Runs that a worker should look at and that no job waiting in the queue points to. A queued run
+#: whose job was fetched a moment ago is about to be claimed: it gets a second.
+_RUNS_WITHOUT_A_JOB = """
+SELECT run.id FROM (
+    SELECT queued.id FROM agents_run queued
+    JOIN agents_session session ON session.id = queued.session_id AND session.state = 'active'
+    JOIN agents_agent agent ON agent.id = session.agent_id AND agent.lifecycle = 'active'
+    WHERE queued.status = 'queued' AND queued.queued_at < clock_timestamp() - interval '1 second'
+    UNION ALL
+    SELECT lapsed.id FROM agents_run lapsed
+    WHERE lapsed.status = 'running' AND lapsed.lease_until < clock_timestamp()
+) run
+WHERE NOT EXISTS (
+    SELECT FROM procrastinate_jobs job
+    WHERE job.task_name = %s AND job.status = 'todo' AND (job.args->>'run_id')::bigint = run.id)
+LIMIT %s
+"""
+
+
+def tick() -> int:
+    """Start what is due and heal what was dropped; how many sessions and runs were moved."""
+    moved = sum(_start_if_due(session_id) for session_id in _due_sessions())
+    moved += sum(_wake_forgotten(session_id) for session_id in _forgotten_sessions())
+    return moved + _enqueue_dropped_runs()
+
+
+def _due_sessions() -> list[int]:
+    return [pk for (pk,) in _DUE.rows()]
+
+
+_LIVE = Run.objects.filter(session=OuterRef("pk"), status__in=LIVE_RUNS)
+_DUE = Prepared(
+    lambda: (
+        Session.objects.filter(
+            ~Exists(_LIVE),
+            state=SessionState.ACTIVE,
+            agent__lifecycle=AgentState.ACTIVE,
+            wake_at__lte=Now(),
+        )
+        .order_by("wake_at", "pk")
+        .values_list("pk")[:BATCH]
+    ),
+    of=(),
+)
+
+
+def _lock_if_free(session_id: int) -> Session | None:
+    return lock_one(Session.objects.filter(pk=session_id), if_free=True)
+
+
+@transaction.atomic
+def _start_if_due(session_id: int) -> bool:
+    session = _lock_if_free(session_id)
+    if session is None:
+        return False
+    return next_run.proceed(session) is not None
+
+
+def _forgotten_sessions() -> list[int]:
+    """Sessions asleep with something owed. There should be none; see ``_wake_forgotten``."""
+    return [pk for (pk,) in _FORGOTTEN.rows()]
+
+
+_OWED = InboxItem.objects.filter(session=OuterRef("pk"), state=InboxState.QUEUED)
+_FORGOTTEN = Prepared(
+    lambda: (
+        Session.objects.filter(
+            ~Exists(_LIVE), Exists(_OWED), state=SessionState.ACTIVE, wake_at__isnull=True
+        )
+        .order_by("pk")
+        .values_list("pk")[:BATCH]
+    ),
+    of=(),
+)
+
+
+@transaction.atomic
+def _wake_forgotten(session_id: int) -> bool:
+    """A second line of defence: nothing owed may ever be slept over."""
+    session = _lock_if_free(session_id)
+    if session is None or session.wake_at is not None or not inbox.waits(session):
+        return False
+    only_mail = not session.inbox.filter(state=InboxState.QUEUED).exclude(kind=InboxKind.MAIL)
+    wakes.wake(session, Cause.MAIL if only_mail else Cause.HUMAN)
+    next_run.proceed(session)
+    return True
+
+
+def _enqueue_dropped_runs() -> int:
+    return _enqueue() if _dropped_runs() else 0
+
+
+@transaction.atomic
+def _enqueue() -> int:
+    """One worker at a time, which looks again: two would make a job each."""
+    ((alone,),) = rows_of("SELECT pg_try_advisory_xact_lock(hashtext('agents.jobs.tick'))")
+    dropped = _dropped_runs() if alone else []
+    for run_id in dropped:
+        queue.enqueue(run_id)
+    return len(dropped)
+
+
+def _dropped_runs() -> list[int]:
+    return [pk for (pk,) in rows_of(_RUNS_WITHOUT_A_JOB, queue.DISPATCH, BATCH)]

@@ -1,0 +1,61 @@
+"""What a person tells a session. It outranks everything and lets a waiting run go on."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from agents import inbox, next_run, transitions, wakes
+from agents.events import log as events
+from agents.lifecycle import Cause, InboxKind, SessionState
+from agents.locking import lock_session
+from agents.models import Run
+from agents.text.storable import is_blank, is_storable
+
+MESSAGE_LIMIT = 16_000
+
+
+class NotSent(ValueError):
+    """A message that was not taken, with the reason in words."""
+
+
+class EmptyMessage(NotSent):
+    """A message without a visible character."""
+
+
+class BadMessage(NotSent):
+    """A message that cannot be kept as it is."""
+
+
+class SessionIsOver(NotSent):
+    """The session has ended and takes no messages."""
+
+
+@transaction.atomic
+def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | None:
+    """Owe the session a person's words and start a turn that carries them; the queued run, if any.
+
+    A run that waits for an answer is let go first; its asks stay open. A paused session keeps the
+    message until it is resumed. Raises NotSent.
+    """
+    _check(text)
+    session = lock_session(session_id)
+    if session.state == SessionState.ENDED:
+        raise SessionIsOver("This session has ended. Nothing was sent.")
+    author = f"human:{by.get_username()}"
+    inbox.owe(session, InboxKind.MESSAGE, author=author, body=text)
+    events.record(session, "message", actor=author, text=text)
+    transitions.release_waiting_run(session)
+    next_run.for_whom(session, by.pk)
+    wakes.wake(session, Cause.HUMAN)
+    return next_run.proceed(session)
+
+
+def _check(text: object) -> None:
+    """``text`` is whatever came in."""
+    if not isinstance(text, str) or not is_storable(text):
+        raise BadMessage("The message holds a character that cannot be kept. Nothing was sent.")
+    if len(text) > MESSAGE_LIMIT:
+        raise BadMessage(f"The message has {len(text)} characters; {MESSAGE_LIMIT} are the most.")
+    if is_blank(text):
+        raise EmptyMessage("Write something: an empty message is not sent.")

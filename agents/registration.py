@@ -1,0 +1,138 @@
+"""Brings an agent into the workspace, with its home session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from pydantic import ValidationError as ShapeError
+
+from agents import next_run, wake_policy, wakes
+from agents.db import statements, unit_of_work
+from agents.events import log as events
+from agents.lifecycle import AgentState
+from agents.locking import hold_agent
+from agents.models import Agent, Session
+from agents.running import runtime
+from agents.text.storable import is_storable, storable
+
+_TEXTS = ("slug", "name", "title", "mission", "contract", "runtime", "lane")
+
+
+#: Short names that /agents/<slug>/ would never reach.
+RESERVED_SLUGS = frozenset({"new"})
+
+
+@transaction.atomic
+def register_agent(
+    *,
+    slug: str,
+    owners: Iterable[AbstractBaseUser],
+    runtime_key: str,
+    settings: dict[str, Any],
+    wake: dict[str, Any] | None = None,
+    name: str = "",
+    lifecycle: AgentState = AgentState.DRAFT,
+    **fields: str,
+) -> Agent:
+    """A new agent, checked whole. Raises ValidationError with a message per field.
+
+    ``fields`` are title, mission, contract and lane.
+    """
+    agent = Agent(
+        slug=slug,
+        name=name or slug.replace("-", " ").capitalize(),
+        runtime=runtime_key,
+        wake_policy=wake or {"kind": "manual"},
+        lifecycle=lifecycle,
+        **fields,
+    )
+    owners = list(owners)
+    if not owners:
+        raise ValidationError({"owners": "Somebody must answer for an agent: name an owner."})
+    _check_address(slug)
+    agent.settings = checked_settings(runtime_key, settings)
+    check_wake_policy(agent.wake_policy)
+    _check_words(agent)
+    agent.full_clean()
+    agent.save()
+    agent.owners.set([owner.pk for owner in owners])
+    open_session(agent, is_home=True)
+    return agent
+
+
+def _check_address(slug: str) -> None:
+    """A short name stands in the agent's address, and some addresses are pages of their own."""
+    if slug in RESERVED_SLUGS:
+        raise ValidationError({"slug": f"“{slug}” is the address of a page. Choose another name."})
+
+
+def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The runtime's settings, complete and valid."""
+    try:
+        model = runtime.by_key(runtime_key).settings_model
+    except LookupError as error:
+        raise ValidationError({"runtime": str(error)}) from error
+    try:
+        checked = model.model_validate(settings).model_dump(mode="json")
+    except ShapeError as error:
+        raise ValidationError({"settings": _messages(error)}) from error
+    if storable(checked) != checked:
+        raise ValidationError({"settings": "They hold a character that cannot be kept."})
+    return checked
+
+
+def _check_words(agent: Agent) -> None:
+    texts = {name: str(getattr(agent, name)) for name in _TEXTS}
+    bad = [name for name, text in texts.items() if not is_storable(text)]
+    if bad:
+        raise ValidationError(dict.fromkeys(bad, "It holds a character that cannot be kept."))
+
+
+def check_wake_policy(stored: dict[str, Any]) -> None:
+    try:
+        wake_policy.parse(stored)
+    except ShapeError as error:
+        raise ValidationError({"wake_policy": _messages(error)}) from error
+
+
+def _messages(error: ShapeError) -> list[str]:
+    return [
+        f"{'.'.join(str(part) for part in detail['loc']) or 'settings'}: "
+        f"{detail['msg'].removeprefix('Value error, ')}"
+        for detail in error.errors()
+    ]
+
+
+@transaction.atomic
+def open_session(
+    agent: Agent,
+    *,
+    title: str = "",
+    is_home: bool = False,
+    external_id: str = "",
+    begin: Callable[[Session], object] | None = None,
+) -> Session:
+    """A new session of an agent. A home session of an active agent is due by its wake policy.
+
+    ``begin`` may put more into the locked session, and wake it, before it starts.
+    """
+    session = _new_session(agent, title=title, is_home=is_home, external_id=external_id)
+    with unit_of_work.together(session):
+        wakes.first(session)
+        events.record(session, "state", actor="system", text="The session was opened.")
+        if begin is not None:
+            begin(session)
+        next_run.proceed(session, idle=True)
+    return session
+
+
+def _new_session(agent: Agent, **fields: object) -> Session:
+    """The row of a session, as good as locked: nobody else sees it before the transaction ends."""
+    locked = hold_agent(agent.pk)
+    session = statements.add(Session(agent=locked, **fields))
+    session.locked_at = locked.locked_at
+    return session

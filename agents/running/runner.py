@@ -1,0 +1,207 @@
+"""Carries claimed runs: runs each one's turn, writes what happens as it comes, and settles it.
+
+The claim is renewed while the turn runs. Whoever loses it stops at once and writes nothing more; a
+worker that shuts down gives the run back for another to take.
+
+A worker that cannot reach PostgreSQL lets its turns go on for up to a minute: far more often the
+database restarts than one worker alone is cut off. If another worker takes the run over meanwhile,
+on this machine it ends the turn's command first; what a cut-off worker says is refused by the
+epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+from typing import Any, cast
+
+from agents import claims, settlement
+from agents.claims import ClaimLost
+from agents.db.retrying import LOST, in_database, in_database_within
+from agents.events.log import NewEvent
+from agents.lifecycle import Outcome
+from agents.running import processes, runtime
+from agents.running.runtime import Ended, Started, Turn, TurnEvent
+from agents.running.transcript import Transcript
+
+log = logging.getLogger(__name__)
+
+#: At most so many seconds from one renewal of a claim to the next: how soon a stop is noticed.
+RENEW_EVERY = 2.0
+#: How long a worker that shuts down tries to give a run back, in seconds.
+GIVE_BACK_PATIENCE = 1.5
+
+
+def worker_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+class Carrier:
+    """Carries up to ``slots`` runs at once. They outlive the queue's connection to PostgreSQL."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = asyncio.Semaphore(slots)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def carry(self, run_id: int) -> None:
+        """Carry a run to its end. Cancelling this ends the waiting, not the run."""
+        task = asyncio.create_task(self._carry(run_id), name=f"run {run_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.wait({task})
+
+    async def _carry(self, run_id: int) -> None:
+        async with self._slots:
+            try:
+                await carry_run(run_id)
+            except Exception:
+                # The claim lapses and the run is taken up again: by us or by another worker.
+                log.exception("Run %s was dropped.", run_id)
+
+    async def stop(self) -> None:
+        """End every turn under way, its processes included, and give the runs back."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+
+async def carry_run(run_id: int) -> None:
+    """Claim a run and carry it to its end. Does nothing when there is nothing to claim."""
+    turn = await _claim(run_id)
+    if turn is None:
+        return
+    try:
+        if turn.left_behind:
+            await asyncio.to_thread(processes.kill_if_same, turn.left_behind)
+        await _carry(turn)
+    except ClaimLost:
+        log.info("Run %s is not ours any more (epoch %s).", turn.run_id, turn.epoch)
+    except asyncio.CancelledError:
+        await _give_back(turn)
+        raise
+
+
+async def _claim(run_id: int) -> Turn | None:
+    """Claim; a worker that is told to stop meanwhile gives back what it may have got."""
+    attempts = itertools.count()
+
+    def claim() -> Turn | None:
+        again = next(attempts) > 0
+        turn = claims.claim(run_id=run_id, worker=worker_name(), again=again)
+        return turn and _read_ahead(turn)
+
+    claiming = asyncio.ensure_future(in_database(claim))
+    try:
+        return await asyncio.shield(claiming)
+    except asyncio.CancelledError:
+        if turn := await claiming:
+            await _give_back(turn)
+        raise
+
+
+def _read_ahead(turn: Turn) -> Turn:
+    """The turn with what its runtime reads first: one way to a thread less. It can do without."""
+    try:
+        taker: Any = runtime.by_key(turn.agent.runtime)
+        return replace(turn, read=taker.read_ahead(turn)) if hasattr(taker, "read_ahead") else turn
+    except LOST:
+        raise
+    except Exception:  # noqa: BLE001 -- the turn meets it again and ends in its words
+        return turn
+
+
+async def _give_back(turn: Turn) -> None:
+    with contextlib.suppress(*LOST):
+        await in_database_within(GIVE_BACK_PATIENCE, claims.give_back, turn.fence)
+
+
+async def _carry(turn: Turn) -> None:
+    body = asyncio.create_task(_take_turn(turn))
+    keeper = asyncio.create_task(_keep_claim(turn))
+    try:
+        await asyncio.wait({body, keeper}, return_when=asyncio.FIRST_COMPLETED)
+        if not body.done():
+            keeper.result()
+            raise ClaimLost
+        await _settle(turn, *body.result())
+    finally:
+        body.cancel()
+        keeper.cancel()
+        await asyncio.gather(body, keeper, return_exceptions=True)
+
+
+async def _take_turn(turn: Turn) -> tuple[Ended, list[NewEvent]]:
+    """Run the turn, writing what it says; whatever breaks becomes a failed turn, in words.
+
+    What it said last is written with its end.
+    """
+    try:
+        async with Transcript(turn, write=in_database) as transcript:
+            return await _listen(turn, transcript), await transcript.hand_over()
+    except ClaimLost:
+        raise
+    except Exception as error:
+        log.exception("The turn of run %s broke.", turn.run_id)
+        return _broken(f"The runtime broke: {type(error).__name__}: {error}"), []
+
+
+async def _listen(turn: Turn, transcript: Transcript) -> Ended:
+    async with contextlib.aclosing(_events_of(turn)) as happening:
+        async for event in happening:
+            if isinstance(event, Ended):
+                return event
+            if not isinstance(event, Started):
+                await transcript.add(event)
+            elif not await in_database(claims.renew, turn.fence, process=event.process):
+                raise ClaimLost
+    return _broken("The turn ended without an outcome.")
+
+
+async def _events_of(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
+    try:
+        taker = runtime.by_key(turn.agent.runtime)
+    except LookupError as error:
+        yield _broken(str(error))
+        return
+    async with contextlib.aclosing(_closable(taker.take_turn(turn))) as happening:
+        async for event in happening:
+            yield event
+
+
+def _closable(events: AsyncIterator[TurnEvent]) -> AsyncGenerator[TurnEvent, None]:
+    """A runtime gives an async generator; the port asks for no more than that it can be closed."""
+    return cast("AsyncGenerator[TurnEvent, None]", events)
+
+
+def _broken(error: str) -> Ended:
+    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error[:2000])
+
+
+async def _keep_claim(turn: Turn) -> None:
+    """Renew the claim until it is lost. Returns when it is."""
+    every = min(claims.lease().total_seconds() / 3, RENEW_EVERY)
+    while True:
+        await asyncio.sleep(every)
+        if not await in_database(claims.renew, turn.fence):
+            return
+
+
+async def _settle(turn: Turn, ended: Ended, said: list[NewEvent]) -> None:
+    """Settle the turn. One whose end cannot be stored has failed, lest it start over for ever."""
+    try:
+        settled = await in_database(settlement.settle, turn.fence, ended, said)
+    except LOST:
+        raise
+    except Exception as error:
+        log.exception("What run %s ended with could not be stored.", turn.run_id)
+        why = f"What the turn ended with could not be stored: {type(error).__name__}: {error}"
+        settled = await in_database(settlement.settle, turn.fence, _broken(why), said)
+    if not settled:
+        raise ClaimLost

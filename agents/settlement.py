@@ -1,0 +1,155 @@
+"""Ends a turn: what it said lands, what it asks is raised, what it was given is settled.
+
+All in one transaction under the session's lock. A claim that is lost changes nothing. A wake that a
+human caused since the claim always stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+
+from agents import claims, inbox, lanes, mail, next_run, transitions, wakes
+from agents.db import unit_of_work
+from agents.events import log as events
+from agents.events.log import NewEvent
+from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus, SessionState
+from agents.models import Run, Session
+from agents.running import runtime
+from agents.running.runtime import Ended, Fence
+from agents.text.storable import storable
+
+REPORT_LIMIT = 16_000
+ERROR_LIMIT = 16_000
+EXTERNAL_ID_LIMIT = 200
+
+
+@transaction.atomic
+def settle(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
+    """End the run of this claim, with what it ``said`` last. False, and nothing changed, if it is lost."""
+    locked = mail.lock_with_recipients(fence.session_id, ended.mails)
+    session = locked[fence.session_id]
+    run = claims.held_run(fence)
+    if run is None:
+        return False
+    with unit_of_work.together(session):
+        events.record_all(session, said, run=run)
+        _file_report(session, run, ended)
+        more_is_owed = _hand_over(session, run, ended, locked)
+        _keep_protocol_facts(session, run, ended)
+        _decide_next_wake(session, ended, more_is_owed=more_is_owed)
+        _end(session, run, ended, said)
+        _go_on(session, run, ended)
+    return True
+
+
+def _hand_over(session: Session, run: Run, ended: Ended, locked: dict[int, Session]) -> bool:
+    """Send what the turn writes, raise what it asks, and settle what it was given.
+
+    Whether its session is owed more now, which no run holds.
+    """
+    if ended.outcome in COMPLETED_OUTCOMES:
+        mail.send_all(session, run, ended.mails, locked)
+        runtime.raise_asks(session, run, ended.asks)
+        return inbox.carried(run)
+    if ended.outcome == Outcome.RATE_LIMITED:
+        inbox.release(run)
+    else:
+        inbox.failed(session, run)
+    return False
+
+
+def _go_on(session: Session, run: Run, ended: Ended) -> None:
+    """What the run's end leaves of the session. Nothing else of it is live, so none is looked for."""
+    if ended.give_up and run.status == RunStatus.FAILED:
+        _give_up(session, run)
+    if run.status == RunStatus.WAITING_HUMAN:
+        transitions.restate(session, run)
+    else:
+        next_run.proceed(session, idle=True)
+
+
+def _give_up(session: Session, run: Run) -> None:
+    """Pause the session, unless a person has said meanwhile that it goes on."""
+    if wakes.woken_by_human(session):
+        return
+    times = "once" if session.error_streak == 1 else f"{session.error_streak} times in a row"
+    session.state = SessionState.PAUSED
+    session.state_reason = f"Given up after it failed {times}. A person tries it again."
+    events.record(session, "state", actor="system", run=run, text=session.state_reason)
+
+
+def _file_report(session: Session, run: Run, ended: Ended) -> None:
+    if text := ended.report.strip()[:REPORT_LIMIT]:
+        events.record(session, "summary", actor=f"agent:{session.agent.slug}", run=run, text=text)
+    if ended.error:
+        events.record(session, "error", actor="system", run=run, text=ended.error[:ERROR_LIMIT])
+
+
+def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
+    """What the protocol wants to find again. A name that another session has is not taken."""
+    if ended.keep is not None:
+        ended.keep(session.pk, run.pk)
+    if ended.session_data is not None:
+        session.data = storable(ended.session_data)
+    name = storable(ended.external_id)[:EXTERNAL_ID_LIMIT]
+    if not name or name == session.external_id:
+        return
+    if session.agent.sessions.filter(external_id=name).exists():
+        why = "another session has this name already"
+        events.record(session, "ignored", actor="system", run=run, text=name, data={"why": why})
+    else:
+        session.external_id = name
+
+
+def _decide_next_wake(session: Session, ended: Ended, *, more_is_owed: bool) -> None:
+    limit_passes_at = _limit_passes_at(session, ended.retry_at)
+    if ended.outcome == Outcome.RATE_LIMITED:
+        lanes.block(session, limit_passes_at, reason=ended.error)
+    wakes.after_turn(session, ended.outcome, limit_passes_at=limit_passes_at)
+    if more_is_owed:
+        wakes.wake(session, Cause.MAIL)
+
+
+def _limit_passes_at(session: Session, told: datetime | None) -> datetime:
+    """When to try again. A time that has passed already would make the session spin."""
+    if told is None:
+        return session.locked_at + wakes.LIMIT_PASSES_AFTER
+    if told.tzinfo is None:
+        told = told.replace(tzinfo=UTC)
+    return max(told, session.locked_at + wakes.ERROR_BASE)
+
+
+def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> None:
+    """Where the run goes: failed, waiting for a person, on with a person's answer, or completed."""
+    to = _end_status(session, run, ended.outcome)
+    facts: dict[str, Any] = {
+        "outcome": ended.outcome,
+        "error": storable(ended.error[:ERROR_LIMIT]),
+        "process": {},
+    }
+    if (used := claims.usage_in(said)) is not None:
+        facts["usage"] = used
+    transitions.move(session, run, to, at_the_end=True, **facts)
+    if to == RunStatus.WAITING_HUMAN:
+        wakes.rest(session, wakes.resting_cause(session))
+    events.record(
+        session,
+        "ended",
+        actor="system",
+        run=run,
+        data={"outcome": ended.outcome, "status": to, "open_asks": run.open_asks},
+    )
+
+
+def _end_status(session: Session, run: Run, outcome: Outcome) -> RunStatus:
+    if outcome not in COMPLETED_OUTCOMES:
+        return RunStatus.FAILED
+    if run.open_asks and not wakes.woken_by_human(session):
+        return RunStatus.WAITING_HUMAN
+    if run.open_asks or (outcome == Outcome.BLOCKED and wakes.woken_by_human(session)):
+        return RunStatus.CONTINUED
+    return RunStatus.COMPLETED

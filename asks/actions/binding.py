@@ -1,0 +1,164 @@
+"""What an answer is bound to: the exact action, the policy and the run it was asked in.
+
+The action hash is SHA-256 over the RFC 8785 canonical JSON of {"operation", "params"}, and "files"
+where content is bound too, with the prefix ``v1:``. NaN, infinities and what JSON cannot say are
+refused, never rounded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import rfc8785
+
+from agents.lifecycle import RunStatus
+from agents.models import Run, Session
+from agents.text.storable import is_storable
+from asks.actions import bound_files
+from asks.canonical_json import Json
+from asks.models import Ask, Gate
+from asks.policies import versions
+
+PREFIX = "v1:"
+MAX_DEPTH = 32
+MAX_BYTES = 256 * 1024
+MAX_KEYS = 10_000
+#: The largest whole number that every JSON reader keeps as it is.
+LARGEST = 2**53 - 1
+
+
+class Unhashable(ValueError):
+    """Params that have no canonical form, with what is wrong with them."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What was shown with an approval and must come back with its answer."""
+
+    action_hash: str
+    policy_version: int
+    run_version: str
+
+    def as_echo(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+NAMES = tuple(field.name for field in fields(Binding))
+
+
+def action_hash(operation: str, params: Json, files: Mapping[str, str] | None = None) -> str:
+    """The digest of an action, with the digests of the files it names. Raises Unhashable."""
+    action = {"operation": operation, "params": params}
+    whole = {**action, "files": dict(files)} if files else action
+    return PREFIX + hashlib.sha256(canonical(whole)).hexdigest()
+
+
+def canonical(value: Json) -> bytes:
+    """RFC 8785 canonical JSON. Raises Unhashable for what has none, or is beyond the bounds above."""
+    _check(value)
+    try:
+        encoded = rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError as error:
+        raise Unhashable(f"This is not JSON: {error}.") from error
+    if len(encoded) > MAX_BYTES:
+        raise Unhashable(f"The params are {len(encoded)} bytes; {MAX_BYTES} are the most.")
+    return encoded
+
+
+def _check(value: Json) -> None:
+    keys, waiting = 0, [(value, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise Unhashable(f"The params are nested deeper than {MAX_DEPTH}.")
+        inner = _inside(part)
+        keys += len(inner)
+        if keys > MAX_KEYS:
+            raise Unhashable(f"The params have more than {MAX_KEYS} keys and items.")
+        waiting.extend((piece, depth + 1) for piece in inner)
+        _check_piece(part)
+
+
+def _inside(part: Json) -> Sequence[Any]:
+    if isinstance(part, dict):
+        return list(part.values())
+    return part if isinstance(part, list | tuple) else ()
+
+
+def _check_piece(part: Json) -> None:
+    texts = part if isinstance(part, dict) else [part]
+    if any(isinstance(text, str) and not is_storable(text) for text in texts):
+        raise Unhashable("A text holds a NUL or half of a character.")
+    if isinstance(part, float) and not math.isfinite(part):
+        raise Unhashable(f"{part} is no number in JSON.")
+    if isinstance(part, int) and abs(part) > LARGEST:
+        raise Unhashable("A whole number is larger than 2^53 - 1: say it as a text.")
+
+
+def run_version(run: Run) -> str:
+    """Which claim of which run: it moves with every new run and every take-over.
+
+    A queued run already has the version of the claim that is to come.
+    """
+    return f"{run.number}.{run.epoch + (run.status == RunStatus.QUEUED)}"
+
+
+def newest_run(session: Session, known: Run) -> Run:
+    """The newest run of a locked session, which is often the one at hand."""
+    if known.number == session.run_count:
+        return known
+    return Run.objects.get(session=session, number=session.run_count)
+
+
+def gate_of(ask: Ask) -> Gate | None:
+    return getattr(ask, "gate", None)
+
+
+def of_gate(gate: Gate) -> Binding:
+    """The binding as it was shown."""
+    return Binding(gate.action_hash, gate.policy_version, gate.run_version)
+
+
+def present(session: Session, ask: Ask, gate: Gate) -> Binding:
+    """The binding as the world is now: the files' content, the policy in force, the newest run."""
+    files = bound_files.again(session.agent, gate.files)
+    return Binding(
+        action_hash(gate.operation, restored(gate.params), files),
+        versions.version_in_force(ask.agent_id),
+        run_version(newest_run(session, ask.run)),
+    )
+
+
+def restored(params: Json) -> Json:
+    """Params as they were before PostgreSQL stored them: it writes 1e21 as a whole number.
+
+    Whole numbers as large as that are refused when an action is bound, so this was a float.
+    """
+    if isinstance(params, dict):
+        return {key: restored(inner) for key, inner in params.items()}
+    if isinstance(params, list):
+        return [restored(inner) for inner in params]
+    if isinstance(params, int) and not isinstance(params, bool) and abs(params) > LARGEST:
+        return float(params)
+    return params
+
+
+def is_whole(echo: object) -> bool:
+    """Whether what came back has every part of a binding, whatever they say."""
+    return all(_part(echo, name) for name in NAMES)
+
+
+def matches(echo: object, binding: Binding) -> bool:
+    """Whether what came back says exactly this. Numbers may come back from a form as text."""
+    return all(_part(echo, name) == str(value) for name, value in binding.as_echo().items())
+
+
+def _part(echo: object, name: str) -> str:
+    value = echo.get(name) if isinstance(echo, dict) else None
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return str(value)
+    return value if isinstance(value, str) else ""

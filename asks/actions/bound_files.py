@@ -1,0 +1,99 @@
+"""Files that an action names, bound by what is in them: an approval is for these bytes.
+
+Only plain files under the agent's own folder are read, never through a symbolic link. What cannot
+be bound is said on the card, in the same place as the digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from agents.models import Agent
+from agents.text.storable import is_storable
+from asks.canonical_json import Json
+from asks.drafts import ActionDraft
+from asks.policies.versions import Ruling
+from asks.signed_channel import safe_files
+
+MOST_NAMES = 40
+MOST_BYTES = 8 * 1024 * 1024
+MISSING = "missing"
+UNBOUND = "unbound: "
+
+
+def of_action(agent: Agent, action: ActionDraft, ruling: Ruling) -> dict[str, str]:
+    """{path as it was named: "sha256:…", "missing" or "unbound: why"}, of what an action names.
+
+    The draft names files, and the policy names params that do.
+    """
+    bind = ruling.rule.bind_files if ruling.rule else ()
+    names = dict.fromkeys([*action.files, *named_in(action.params, bind)])
+    return {name: digest(agent, name) for name in list(names)[:MOST_NAMES]}
+
+
+def again(agent: Agent, files: Mapping[str, str]) -> dict[str, str]:
+    """The same files as they are now."""
+    return {name: digest(agent, name) for name in files}
+
+
+def digest(agent: Agent, name: str) -> str:
+    """What is in a file now, or why it cannot be bound."""
+    root = agent.settings.get("cwd") if isinstance(agent.settings, dict) else None
+    if not isinstance(root, str) or not root:
+        return f"{UNBOUND}the agent has no folder of its own"
+    try:
+        parts = _parts(name, root)
+        return f"sha256:{hashlib.sha256(_content(root, parts)).hexdigest()}"
+    except FileNotFoundError:
+        return MISSING
+    except safe_files.Unreadable as why:
+        return f"{UNBOUND}{why}"
+    except OSError as error:
+        return f"{UNBOUND}{(error.strerror or 'it cannot be read').lower()}"
+
+
+def _parts(name: str, root: str) -> tuple[str, ...]:
+    path = PurePosixPath(name)
+    if path.is_absolute():
+        if not path.is_relative_to(root):
+            raise safe_files.Unreadable("it is outside the agent's folder")
+        path = path.relative_to(root)
+    if ".." in path.parts or not path.parts:
+        raise safe_files.Unreadable("it is outside the agent's folder")
+    return path.parts
+
+
+def _content(root: str, parts: tuple[str, ...]) -> bytes:
+    """The bytes of a file, every folder on the way opened without following a link."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, flags, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        os.lstat(parts[-1], dir_fd=handle)
+        return safe_files.read(parts[-1], at=handle, most=MOST_BYTES)
+    finally:
+        os.close(handle)
+
+
+def named_in(params: Json, bind: Iterable[str]) -> list[str]:
+    """The files that params by these names speak of, in their order."""
+    values = [params[name] for name in bind if isinstance(params, dict) and name in params]
+    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return [name for text in flat if isinstance(text, str) for name in _words(text)]
+
+
+def _words(text: str) -> list[str]:
+    """A path as it is; of a command every word that may be one."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    words = words if len(words) > 1 else [text.strip()]
+    return [word for word in words if word and not word.startswith("-") and is_storable(word)]

@@ -1,0 +1,141 @@
+"""What changed between an ask and the one that stands in its place, for the person who looked at the
+first and is asked about the second.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from asks.actions import binding
+from asks.canonical_json import Json
+from asks.models import Ask, Policy
+
+Sign = Literal["", "-", "+"]
+#: Beyond these, texts are compared by lines, and further changed values are only counted.
+MOST_WORDS = 3000
+MOST_CHANGES = 100
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a text: in both ("") or only before ("-") or only now ("+")."""
+
+    sign: Sign
+    text: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value that differs. ``path`` is like ``to.address[0]``; a side that has none is None."""
+
+    path: str
+    before: Any
+    now: Any
+    gone: bool = False
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What moved. Empty parts did not."""
+
+    prompt: tuple[Piece, ...] = ()
+    params: tuple[Change, ...] = ()
+    files: tuple[Change, ...] = ()
+    operation: tuple[str, str] | None = None
+    policy: tuple[int, int] | None = None
+    policy_whys: tuple[str, ...] = ()
+    rules: tuple[Change, ...] = ()
+    run: tuple[str, str] | None = None
+
+    def __bool__(self) -> bool:
+        moved = (self.prompt, self.params, self.files, self.operation, self.policy, self.run)
+        return any(moved)
+
+
+def between(before: Ask, now: Ask) -> Difference:
+    """All that differs between two asks, each with its gate."""
+    was, present = binding.gate_of(before), binding.gate_of(now)
+    prompt = words(before.prompt, now.prompt) if before.prompt != now.prompt else ()
+    if was is None or present is None:
+        return Difference(prompt=prompt)
+    policy = (was.policy_version, present.policy_version)
+    return Difference(
+        prompt=prompt,
+        params=tuple(values(was.params, present.params))[:MOST_CHANGES],
+        files=tuple(values(was.files, present.files)),
+        operation=_moved(was.operation, present.operation),
+        policy=_moved(*policy),
+        **_policies(now.agent_id, *policy),
+        run=_moved(was.run_version, present.run_version),
+    )
+
+
+def _moved(before: Json, now: Json) -> Json:
+    return (before, now) if before != now else None
+
+
+def _policies(agent_id: int, before: int, now: int) -> dict[str, Any]:
+    """Why the policy changed, and what in it. Nothing is read when it did not."""
+    if before == now:
+        return {}
+    rows = Policy.objects.filter(agent=agent_id, version__in=[before, *range(before + 1, now + 1)])
+    found = {row.version: row for row in rows}
+    whys = tuple(found[version].why for version in sorted(found) if version > before)
+    rules = [found[version].rules if version in found else {} for version in (before, now)]
+    return {"policy_whys": whys, "rules": tuple(values(*rules))[:MOST_CHANGES]}
+
+
+def words(before: str, now: str) -> tuple[Piece, ...]:
+    """Two texts as one, by words."""
+    split = _WORD.findall
+    if len(before) + len(now) > MOST_WORDS * 4 or len(split(before)) + len(split(now)) > MOST_WORDS:
+        return tuple(_pieces(before.splitlines(keepends=True), now.splitlines(keepends=True)))
+    return tuple(_pieces(split(before), split(now)))
+
+
+def _pieces(before: Sequence[str], now: Sequence[str]) -> Iterator[Piece]:
+    matcher = difflib.SequenceMatcher(None, before, now, autojunk=False)
+    for what, a_from, a_to, b_from, b_to in matcher.get_opcodes():
+        if what == "equal":
+            yield Piece("", "".join(now[b_from:b_to]))
+            continue
+        if a_to > a_from:
+            yield Piece("-", "".join(before[a_from:a_to]))
+        if b_to > b_from:
+            yield Piece("+", "".join(now[b_from:b_to]))
+
+
+def values(before: Json, now: Json, path: str = "") -> Iterator[Change]:
+    """Every value of two JSON values that differs, by its path."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted(before.keys() | now.keys()):
+            yield from _inside(before, now, key, f"{path}.{key}" if path else str(key))
+    elif isinstance(before, list) and isinstance(now, list):
+        for place in range(max(len(before), len(now))):
+            yield from _item(before, now, place, f"{path}[{place}]")
+    elif type(before) is not type(now) or before != now:
+        yield Change(path, before, now)
+
+
+def _inside(before: dict[str, Any], now: dict[str, Any], key: str, path: str) -> Iterator[Change]:
+    if key not in now:
+        yield Change(path, before[key], None, gone=True)
+    elif key not in before:
+        yield Change(path, None, now[key], new=True)
+    else:
+        yield from values(before[key], now[key], path)
+
+
+def _item(before: list[Any], now: list[Any], place: int, path: str) -> Iterator[Change]:
+    if place >= len(now):
+        yield Change(path, before[place], None, gone=True)
+    elif place >= len(before):
+        yield Change(path, None, now[place], new=True)
+    else:
+        yield from values(before[place], now[place], path)

@@ -1,0 +1,101 @@
+"""A call that an owner changes before approving it: whether the change fits, and what it comes to.
+
+Types are kept: a number stays a number and null stays null, unless the tool's schema says of that
+place which types it takes. Names come and go only where the schema has them. What names a file that
+is bound stays as it is, for its content was bound with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from asks.actions import binding, bound_files, schema
+from asks.actions.schema import Flaw, inside
+from asks.actions.schema_lookup import Place, type_of
+from asks.canonical_json import Json
+from asks.models import Ask, Gate
+from asks.policies import versions
+
+_WORDS = {
+    "string": "text",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def asked(gate: Gate) -> Json:
+    """The params as they were asked about."""
+    return binding.restored(gate.params)
+
+
+def action_hash(gate: Gate, params: Json) -> str:
+    """The digest of a gate's action with other params. Raises binding.Unhashable."""
+    return binding.action_hash(gate.operation, params, gate.files)
+
+
+def is_change(gate: Gate, params: Json) -> bool:
+    """Whether these are other params than were asked about."""
+    try:
+        return action_hash(gate, params) != action_hash(gate, asked(gate))
+    except binding.Unhashable:
+        return True
+
+
+def flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
+    """What is wrong with changed params, one flaw for each place; none if they can be approved."""
+    try:
+        action_hash(gate, params)
+    except binding.Unhashable as error:
+        return [Flaw("", str(error))]
+    found = list(_moved(asked(gate), params, Place(gate.schema, gate.schema), ""))
+    if gate.schema is not None:
+        found += schema.flaws(gate.schema, params)
+    found += _other_files(ask, gate, params)
+    return list({flaw.path: flaw for flaw in reversed(found)}.values())[::-1]
+
+
+def _moved(before: Json, now: Json, place: Place, path: str) -> Iterator[Flaw]:
+    """Values whose type is another now, and names that nobody knows."""
+    allowed = place.types or {type_of(before)}
+    if type_of(now) not in allowed:
+        yield Flaw(path, f"It must be {' or '.join(_WORDS[name] for name in sorted(allowed))}.")
+    elif isinstance(now, dict):
+        yield from _names(before if isinstance(before, dict) else {}, now, place, path)
+    elif isinstance(now, list):
+        yield from _items(before if isinstance(before, list) else [], now, place, path)
+
+
+def _names(
+    before: dict[str, Json], now: dict[str, Json], place: Place, path: str
+) -> Iterator[Flaw]:
+    for name in sorted(before.keys() - now.keys() - place.names):
+        yield Flaw(inside(path, name), "It is missing.")
+    for name, value in now.items():
+        here = place.member(name)
+        if name in before:
+            yield from _moved(before[name], value, here, inside(path, name))
+        elif here.here is None:
+            yield Flaw(inside(path, name), "The agent sent no such value.")
+
+
+def _items(before: list[Json], now: list[Json], place: Place, path: str) -> Iterator[Flaw]:
+    for number, value in enumerate(now):
+        here, at = place.item(number), f"{path}[{number}]"
+        if before:
+            yield from _moved(before[min(number, len(before) - 1)], value, here, at)
+        elif here.here is None:
+            yield Flaw(at, "Nothing says what may stand in this list.")
+
+
+def _other_files(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
+    """A change of what names bound files. The policy in force is the one that it was asked under."""
+    rule = versions.in_force(ask.agent_id).document.rule_for(gate.operation)
+    why = "It names what is bound by its content. It can be approved or denied as it is."
+    return [
+        Flaw(name, why)
+        for name in (rule.bind_files if rule else ())
+        if bound_files.named_in(params, [name]) != bound_files.named_in(asked(gate), [name])
+    ]

@@ -1,0 +1,188 @@
+"""Grants: the right to do exactly one approved thing once. Who carries it out takes the grant first.
+
+``begin`` writes down that the grant is taken and commits, before anything is done; ``finish`` writes
+down how it ended. What was begun by a run that is over, with no end written down, may or may not
+have happened: it is never done again by itself, a person is asked (``asks.actions.interrupted``).
+
+The digest that counts is made here of what is about to be done, with files read again. Whatever
+differs from what was approved has no grant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import JSONField, Value
+
+from agents import claims
+from agents.db import statements, unit_of_work
+from agents.db.statements import Prepared
+from agents.events import log as events
+from agents.locking import lock_session
+from agents.models import Run, Session
+from agents.running.runtime import Fence
+from agents.text.storable import storable
+from asks.actions import binding, bound_files
+from asks.canonical_json import Json
+from asks.drafts import ActionDraft, AskDraft
+from asks.models import Ask, Effect, EffectEnd, Gate, Grant, Redemption
+from asks.policies import versions
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Something allowed that is being done."""
+
+    redemption_id: int
+    grant: Grant
+
+
+def mint(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> None:
+    """The grant of an approval, in its transaction; of the changed call, if its verdict has one."""
+    grant = Grant(
+        session=session,
+        ask=ask,
+        request_key=ask.request_key,
+        operation=gate.operation,
+        params=_json(edit["edited"] if edit else gate.params),
+        files=gate.files,
+        action_hash=edit["action_hash"] if edit else gate.action_hash,
+        policy_version=gate.policy_version,
+    )
+    unit_of_work.add(session, grant)
+
+
+def by_policy(session: Session, draft: AskDraft, *, files: dict[str, str], version: int) -> Grant:
+    """The grant of a policy that asks nobody about a draft's action."""
+    action = draft.action or ActionDraft("", None)
+    return statements.add(
+        Grant(
+            session=session,
+            request_key=draft.request_key,
+            operation=action.operation,
+            params=_json(action.params),
+            files=files,
+            action_hash=binding.action_hash(action.operation, action.params, files),
+            policy_version=version,
+        )
+    )
+
+
+def redeem(
+    *, session_id: int, operation: str, params: Json, fence: Fence | None = None
+) -> Grant | None:
+    """Take the grant for exactly this action; None when there is none that was not taken before.
+
+    It is committed when this returns, so only then may the action be carried out.
+    """
+    begun = begin(session_id=session_id, operation=operation, params=params, fence=fence)
+    return begun.grant if begun else None
+
+
+@transaction.atomic(durable=True)
+def begin(
+    *,
+    session_id: int,
+    operation: str,
+    params: Json,
+    fence: Fence | None = None,
+    quiet: bool = False,
+) -> Begun | None:
+    """Take a grant and write down, for good, that its action is being done from now on.
+
+    With a ``fence`` only as long as that claim holds. None means: do not do it. It is said in the
+    thread, unless ``quiet``: where a person is asked at once instead.
+    """
+    session = lock_session(session_id)
+    run = claims.held_run(fence) if fence else None
+    if fence is not None and (run is None or run.session_id != session_id):
+        return None
+    grant = next(_that_allow(session, operation, params), None) or _by_policy_now(
+        session, operation, params
+    )
+    if grant is None:
+        if not quiet:
+            _say_refused(session, run, operation)
+        return None
+    taken = statements.add(Redemption(grant=grant, run=run, epoch=fence.epoch if fence else 0))
+    return Begun(taken.pk, grant)
+
+
+@transaction.atomic(savepoint=False)
+def finish(begun: Begun, *, happened: bool, detail: str = "") -> bool:
+    """Write down how it ended. False when a person has been asked about it meanwhile.
+
+    Part of the caller's transaction, if there is one: what else comes of the end is written with it.
+    """
+    taken = _TAKEN.all(begun.redemption_id)[0]
+    session = lock_session(taken.grant.session_id)
+    if _EFFECT.rows(taken.pk):
+        return False
+    end = EffectEnd.DONE if happened else EffectEnd.FAILED
+    words = str(storable(detail))[:2000]
+    statements.add(Effect(redemption=taken, end=end, detail=words))
+    events.record(
+        session,
+        "effect",
+        actor=f"agent:{session.agent.slug}",
+        run=taken.run,
+        text=f"{taken.grant.operation}: {end.label.lower()}.",
+        data={"operation": taken.grant.operation, "end": end.value, "detail": words},
+    )
+    return True
+
+
+def _that_allow(session: Session, operation: str, params: Json) -> Iterator[Grant]:
+    """Grants of a locked session that were not taken and are for exactly this, oldest first."""
+    for grant in _UNUSED.all(session.pk, operation):
+        files = bound_files.again(session.agent, grant.files)
+        if _digest(operation, params, files) == grant.action_hash:
+            yield grant
+
+
+_UNUSED = Prepared(
+    lambda session, operation: Grant.objects.filter(
+        session=session, operation=operation, redemption=None
+    ).order_by("pk"),
+    of=(int, str),
+)
+_TAKEN = Prepared(lambda pk: Redemption.objects.select_related("grant", "run").filter(pk=pk))
+_EFFECT = Prepared(lambda pk: Effect.objects.filter(redemption=pk).values_list("pk"))
+
+
+def _digest(operation: str, params: Json, files: dict[str, str]) -> str:
+    try:
+        return binding.action_hash(operation, params, files)
+    except binding.Unhashable:
+        return ""
+
+
+def _by_policy_now(session: Session, operation: str, params: Json) -> Grant | None:
+    """What the policy in force lets pass without asking needs no approval beforehand."""
+    if not _digest(operation, params, {}):
+        return None
+    action = ActionDraft(operation, params)
+    draft = AskDraft(request_key="", prompt=operation, action=action)
+    ruling = versions.ruling_for(session, draft)
+    if ruling.asks:
+        return None
+    files = bound_files.of_action(session.agent, action, ruling)
+    return by_policy(session, draft, files=files, version=ruling.version)
+
+
+def _say_refused(session: Session, run: Run | None, operation: str) -> None:
+    events.record(
+        session,
+        "ignored",
+        actor="system",
+        run=run,
+        text=str(storable(operation))[:200],
+        data={"why": "nobody approved exactly this, or it was done already; it was not done"},
+    )
+
+
+def _json(params: Json) -> Json:
+    """JSON's null, which Django would otherwise write as SQL's."""
+    return Value(None, JSONField()) if params is None else params

@@ -1,0 +1,86 @@
+"""Finds what was begun and never ended, and asks a person what became of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from agents import transitions
+from agents.db.expressions import ClockNow
+from agents.db.statements import Prepared
+from agents.lifecycle import RunStatus, SessionState
+from agents.locking import lock_one
+from agents.models import Run, Session
+from asks import raising
+from asks.drafts import AskDraft, OptionDraft
+from asks.models import Effect, EffectEnd, Redemption
+
+BATCH = 100
+#: What no run was said to do is asked about after this time.
+PATIENCE = timedelta(hours=1)
+OPTIONS = (
+    OptionDraft("happened", "It happened"),
+    OptionDraft("did-not-happen", "It did not happen", "Nothing is repeated by saying so."),
+)
+
+
+def ask_about_interrupted() -> int:
+    """Ask about every effect whose run is over without an end; how many. Safe to run anywhere."""
+    return sum(_ask_about(*row) for row in _ALL.rows())
+
+
+def ask_about_session(session_id: int) -> int:
+    """The same for one session, whose lock is waited for: its turn goes on from the answers."""
+    taken = _OF_SESSION.rows(session_id)
+    return sum(_ask_about(session_id, redemption, wait=True) for (redemption,) in taken)
+
+
+def _without_end() -> QuerySet[Redemption]:
+    """Begun by a claim that does not hold any more, and no end written down."""
+    under_way = Q(run__status=RunStatus.RUNNING, run__epoch=F("epoch"))
+    recent = Q(run=None, redeemed_at__gt=ClockNow() - PATIENCE)
+    lost = Redemption.objects.filter(effect=None).exclude(under_way).exclude(recent)
+    return lost.exclude(grant__session__state=SessionState.ENDED)
+
+
+_ALL = Prepared(
+    lambda: _without_end().order_by("pk").values_list("grant__session_id", "pk")[:BATCH], of=()
+)
+_OF_SESSION = Prepared(
+    lambda pk: _without_end().filter(grant__session=pk).order_by("pk").values_list("pk")
+)
+
+
+@transaction.atomic
+def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bool:
+    session = lock_one(Session.objects.filter(pk=session_id), if_free=not wait)
+    if session is None:
+        return False
+    taken = _without_end().filter(pk=redemption_id).select_related("grant").first()
+    if taken is None:
+        return False
+    run = Run.objects.filter(session=session).order_by("-number").first()
+    if run is None:
+        return False
+    asked = raising.create(session, run, _draft(taken))
+    Effect.objects.create(redemption=taken, end=EffectEnd.UNKNOWN, asked=asked)
+    transitions.restate(session, transitions.live_run(session))
+    return True
+
+
+def _draft(taken: Redemption) -> AskDraft:
+    """What the owner is told. What the agent named is shown as data, never as our words."""
+    grant = taken.grant
+    return AskDraft(
+        request_key=f"effect:{taken.pk}",
+        prompt=(
+            "An approved action was begun, and its run ended before it said how that went. "
+            "**It may or may not have happened.** It is not done again by itself. "
+            "Please look, and say what you found."
+        ),
+        options=OPTIONS,
+        free_text=True,
+        context={"operation": grant.operation, "params": grant.params},
+    )

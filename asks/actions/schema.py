@@ -1,0 +1,199 @@
+"""JSON Schemas of an operation's params: whether one can be used, and whether params fit it.
+
+A schema comes from an agent, so it must not be able to do more than say no. Nothing is fetched for
+a ``$ref``; patterns run on an engine whose time grows with the text and no faster; and there is an
+end to how often references are followed, and how deep. Python's own end is none to rely on: where
+it is reached inside ``referencing``'s Rust, it is a panic that is no ``Exception``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count, islice
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
+from pydantic_core import SchemaError as PatternError
+from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import ValidationError as NoMatch
+from referencing import Registry
+
+from asks.actions import binding
+from asks.canonical_json import Json
+
+MAX_BYTES = 32 * 1024
+MOST_REFERENCES = 2_000
+#: Keywords inside each other: three for each level that params may have (``binding.MAX_DEPTH``).
+DEEPEST = 100
+MOST_FLAWS = 20
+#: Keywords that are not supported: the first runs patterns on an engine that can take for ever.
+UNSUPPORTED = frozenset(
+    {"patternProperties", "$dynamicRef", "unevaluatedProperties", "unevaluatedItems"}
+)
+#: What a gate keeps instead of a schema that cannot be used. Nothing fits it.
+UNUSABLE = False
+_Check = Callable[[Json, Json, Json, Json], Iterable[ValidationError] | None]
+_KEYWORDS: dict[str, _Check] = dict(Draft202012Validator.VALIDATORS)
+_extend: Callable[..., Json] = extend
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with a value. ``path`` is like ``to.address[0]``, empty for the whole."""
+
+    path: str
+    why: str
+
+
+class _TooMuch(Exception):
+    """References lead on and on, or too deep."""
+
+
+def usable(schema: Json) -> Json:
+    """The schema as it is kept with a gate: None if there is none, ``UNUSABLE`` if it is no good."""
+    if schema is None:
+        return None
+    try:
+        if not isinstance(schema, dict) or len(binding.canonical(schema)) > MAX_BYTES:
+            return UNUSABLE
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, binding.Unhashable, RecursionError):
+        return UNUSABLE
+    return UNUSABLE if UNSUPPORTED & set(_keys(schema)) else _without_dialect(schema)
+
+
+def flaws(schema: Json, params: Json) -> list[Flaw]:
+    """What in params does not fit a schema that is usable: ``MOST_FLAWS`` at the most."""
+    try:
+        found = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
+        return [_in_words(error) for error in found]
+    except Exception:  # noqa: BLE001 -- what a reference leads to may be anything, and nothing fits it
+        return [Flaw("", "The tool's schema cannot be followed, so this cannot be checked.")]
+
+
+def _keys(part: Json) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from part
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from _keys(inner)
+
+
+def _without_dialect(part: Json) -> Json:
+    """The same without ``$schema``, by which a part could choose a validator of its own."""
+    if isinstance(part, dict):
+        named = part.get("$schema")
+        return {
+            key: _without_dialect(inner)
+            for key, inner in part.items()
+            if key != "$schema" or not isinstance(named, str)
+        }
+    return [_without_dialect(inner) for inner in part] if isinstance(part, list) else part
+
+
+def _checker(schema: Json) -> Json:
+    references = count(1)
+    depth = 0
+
+    def follow(*what: Json) -> Iterable[ValidationError] | None:
+        if next(references) > MOST_REFERENCES:
+            raise _TooMuch
+        return _KEYWORDS["$ref"](*what)
+
+    def bounded(check: _Check) -> _Check:
+        def check_inside(*what: Json) -> Iterator[ValidationError]:
+            nonlocal depth
+            if depth >= DEEPEST:
+                raise _TooMuch
+            depth += 1
+            try:
+                yield from check(*what) or ()
+            finally:
+                depth -= 1
+
+        return check_inside
+
+    checks = {**_KEYWORDS, "$ref": follow, "pattern": _pattern}
+    checker = _extend(Draft202012Validator, {name: bounded(one) for name, one in checks.items()})
+    return checker(schema, registry=Registry())
+
+
+def _pattern(_: Json, pattern: str, value: Json, __: Json) -> Iterator[ValidationError]:
+    if not isinstance(value, str):
+        return
+    try:
+        SchemaValidator(core_schema.str_schema(pattern=pattern)).validate_python(value)
+    except NoMatch:
+        yield ValidationError(f"It must match the pattern {pattern[:200]}.")
+    except PatternError:
+        yield ValidationError("The form that the tool wants cannot be checked here.")
+
+
+#: What is said of a value by the keyword it does not satisfy.
+_SAID = {
+    "type": "It must be {}.",
+    "minimum": "It must be at least {}.",
+    "maximum": "It must be at most {}.",
+    "exclusiveMinimum": "It must be more than {}.",
+    "exclusiveMaximum": "It must be less than {}.",
+    "multipleOf": "It must be a multiple of {}.",
+    "minLength": "It must have at least {} characters.",
+    "maxLength": "It must have at most {} characters.",
+    "minItems": "It must have at least {} items.",
+    "maxItems": "It must have at most {} items.",
+    "enum": "It must be one of {}.",
+    "const": "It must be {}.",
+}
+_TYPES = {
+    "string": "text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def _in_words(error: ValidationError) -> Flaw:
+    keyword = str(error.validator)
+    wanted: Json = error.validator_value
+    given: Json = error.instance
+    path = path_of(error.absolute_path)
+    if keyword == "required":
+        missing = next((name for name in wanted if name not in given), "")
+        return Flaw(inside(path, missing), "It is missing.")
+    if keyword == "additionalProperties":
+        known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+        extra = next((name for name in given if name not in known), "")
+        return Flaw(inside(path, extra), "The tool takes no such value.")
+    if keyword in _SAID:
+        return Flaw(path, _SAID[keyword].format(_wanted(keyword, wanted))[:300])
+    own = keyword == "pattern"
+    return Flaw(path, error.message[:300] if own else "It does not fit what the tool takes.")
+
+
+def _wanted(keyword: str, wanted: Json) -> str:
+    if keyword == "type":
+        names = wanted if isinstance(wanted, list) else [wanted]
+        return " or ".join(_TYPES.get(name, str(name)) for name in names)
+    if keyword == "enum":
+        return ", ".join(json.dumps(one, ensure_ascii=False) for one in wanted)
+    return json.dumps(wanted, ensure_ascii=False)
+
+
+def path_of(places: Iterable[str | int]) -> str:
+    """A place in JSON as it is read: ``to.address[0]``."""
+    path = ""
+    for place in places:
+        path = f"{path}[{place}]" if isinstance(place, int) else inside(path, place)
+    return path
+
+
+def inside(path: str, name: str) -> str:
+    """The place of a value by its name in the object at a place."""
+    return f"{path}.{name}" if path else name

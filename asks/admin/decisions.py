@@ -1,0 +1,144 @@
+"""What was asked, decided and turned down, to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from agents.admin import InboxItemAdmin
+from agents.models import InboxItem
+from agents.read_only_admin import AuditedTable, PersonFilter, linked
+from asks.actions import binding
+from asks.admin import authority, ledger, policies  # noqa: F401  with pages of their own
+from asks.admin.exports import Exported
+from asks.admin.filters import OperationFilter, WaitingFilter, with_waiting
+from asks.admin.redacted import Discreet
+from asks.models import Ask, Gate, Option, Refusal, Verdict
+
+
+class OptionTable(AuditedTable):
+    model = Option
+    fields = ("position", "key", "label", "detail", "style", "meaning")
+
+
+class GateTable(AuditedTable):
+    model = Gate
+    fields = (
+        *("number", "operation", "params", "schema"),
+        *("action_hash", "policy_version", "run_version"),
+    )
+
+
+class VerdictTable(AuditedTable):
+    model = Verdict
+    fields = ("decided_by", "option_label", "text", "meaning", "edit", "via", "decided_at")
+    show_change_link = True
+
+
+@admin.register(Ask)
+class AskAdmin(Discreet):
+    list_display = (
+        "__str__",
+        linked("agent"),
+        linked("session"),
+        "kind",
+        "status",
+        "money_critical",
+        "opened_at",
+        linked("closed_by"),
+        "closed_at",
+    )
+    list_filter = ("status", "kind", "money_critical", ("closed_by", PersonFilter))
+    list_select_related = ("agent", "session", "closed_by")
+    search_fields = ("prompt", "request_key", "agent__slug", "gate__operation")
+    date_hierarchy = "opened_at"
+    ordering = ("-id",)
+    exclude = ("prompt_html",)
+    inlines = (GateTable, OptionTable, VerdictTable)
+
+
+@admin.register(Verdict)
+class VerdictAdmin(Exported, Discreet):
+    list_display = (
+        "__str__",
+        linked("decided_by"),
+        linked("ask"),
+        "agent",
+        "operation",
+        "meaning",
+        "via",
+        "decided_at",
+        "waited",
+    )
+    list_filter = (
+        "meaning",
+        WaitingFilter,
+        OperationFilter,
+        "via",
+        ("ask__agent", admin.RelatedOnlyFieldListFilter),
+        ("decided_by", PersonFilter),
+    )
+    list_select_related = ("decided_by", "ask__agent", "ask__gate")
+    search_fields = (
+        "decided_by__username",
+        "option_label",
+        "text",
+        "ask__prompt",
+        "ask__agent__slug",
+    )
+    date_hierarchy = "decided_at"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return with_waiting(super().get_queryset(request))
+
+    @admin.display(ordering="ask__agent__slug")
+    def agent(self, verdict: Verdict) -> str:
+        return str(verdict.ask.agent)
+
+    @admin.display(ordering="ask__gate__operation")
+    def operation(self, verdict: Verdict) -> str:
+        gate = binding.gate_of(verdict.ask)
+        return gate.operation if gate else "-"
+
+    @admin.display(ordering="waited")
+    def waited(self, verdict: Verdict) -> str:
+        """In whole minutes; nobody knows since when an imported question waited."""
+        if verdict.ask.imported:
+            return "unknown"
+        minutes = int((verdict.decided_at - verdict.ask.opened_at).total_seconds()) // 60
+        hours, days = minutes // 60, minutes // 1440
+        return (
+            f"{days} d {hours % 24} h"
+            if days
+            else f"{hours} h {minutes % 60} min"
+            if hours
+            else f"{minutes} min"
+        )
+
+
+@admin.register(Refusal)
+class RefusalAdmin(Exported, Discreet):
+    list_display = (
+        "__str__",
+        linked("by"),
+        linked("ask"),
+        "ask_ref",
+        "detail",
+        "via",
+        "created_at",
+    )
+    list_filter = ("reason", "via", ("by", PersonFilter))
+    list_select_related = ("by", "ask")
+    search_fields = ("by__username", "detail", "ask_ref", "ask__prompt")
+    date_hierarchy = "created_at"
+
+
+admin.site.unregister(InboxItem)
+
+
+@admin.register(InboxItem)
+class VerdictsOwedAdmin(Discreet, InboxItemAdmin):
+    """What is owed to sessions; among it verdicts, of which some are confidential."""

@@ -1,0 +1,233 @@
+"""What a ledger record says, taken from the rows it is about.
+
+PostgreSQL builds the facts, when a record is written and again when it is proved, so that a changed
+row is found as surely as a changed record. What is not in the rows (``EXTRAS``) stands in the record
+only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+from agents.db import statements
+from asks.canonical_json import Json
+
+#: What only a record knows: the names of that day, how long it waited, the device, the signature,
+#: the file it was imported from.
+EXTRAS = ["names", "waited_seconds", "device", "proof", "source"]
+
+
+def _utc(column: LiteralString) -> LiteralString:
+    """A moment as text, in UTC with microseconds, whatever the session's own settings are."""
+    return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+
+
+_OPTIONS: LiteralString = """
+(SELECT coalesce(jsonb_agg(jsonb_build_object(
+   'id', o.id, 'key', o.key, 'label', o.label, 'detail', o.detail, 'style', o.style,
+   'meaning', o.meaning, 'position', o.position) ORDER BY o.position), '[]')
+ FROM asks_option o WHERE o.ask_id = a.id)
+"""
+_ASK: LiteralString = f"""
+jsonb_build_object(
+  'id', a.id, 'session', a.session_id, 'run', a.run_id, 'agent', a.agent_id,
+  'request_key', a.request_key, 'kind', a.kind, 'prompt', a.prompt, 'free_text', a.free_text,
+  'shown_sha256', encode(sha256(convert_to(a.prompt_html, 'UTF8')), 'hex'),
+  'money_critical', a.money_critical, 'imported', a.imported, 'context', a.context,
+  'opened_at', {_utc("a.opened_at")}, 'expires_at', {_utc("a.expires_at")},
+  'options', {_OPTIONS})
+  || CASE WHEN a.terms = '{{}}' THEN '{{}}'::jsonb ELSE jsonb_build_object('terms', a.terms) END
+  || CASE WHEN a.answered_by_id IS NULL THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('answered_by', a.answered_by_id) END
+  || CASE WHEN a.barred = '{{}}' THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('barred', to_jsonb(a.barred)) END
+  || CASE WHEN a.confidential THEN jsonb_build_object('confidential', true)
+     ELSE '{{}}'::jsonb END
+  || CASE WHEN a.extended = 0 THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('extended', a.extended) END
+  || CASE WHEN a.escalated_to_id IS NULL THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('escalated_to', a.escalated_to_id) END
+  || CASE WHEN a.repeats_id IS NULL THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('repeats', a.repeats_id) END
+"""
+_GATE: LiteralString = """
+(SELECT jsonb_build_object(
+   'id', g.id, 'session', g.session_id, 'number', g.number, 'operation', g.operation, 'params', g.params,
+   'action_hash', g.action_hash, 'policy_version', g.policy_version,
+   'run_version', g.run_version)
+   || CASE WHEN g.files = '{}' THEN '{}'::jsonb ELSE jsonb_build_object('files', g.files) END
+   || CASE WHEN g.schema IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('schema', g.schema) END
+ FROM asks_gate g WHERE g.ask_id = a.id)
+"""
+#: What expired may be asked again later, so only a superseded ask tells of its successor.
+_CLOSING: LiteralString = f"""
+jsonb_build_object(
+  'status', a.status, 'closed_at', {_utc("a.closed_at")}, 'by', a.closed_by_id,
+  'reason', a.close_reason,
+  'superseded_by', CASE a.status WHEN 'superseded' THEN a.superseded_by_id END)
+"""
+_VERDICT: LiteralString = f"""
+SELECT v.id, jsonb_build_object(
+  'ask', {_ASK}, 'gate', {_GATE}, 'closing', {_CLOSING},
+  'verdict', jsonb_build_object(
+    'id', v.id, 'by', v.decided_by_id, 'option', c.key, 'label', v.option_label, 'text', v.text,
+    'text_sha256', encode(sha256(convert_to(v.text, 'UTF8')), 'hex'), 'meaning', v.meaning,
+    'echo', v.echo, 'via', v.via, 'decided_at', {_utc("v.decided_at")})
+    || CASE WHEN v.on_behalf_of_id IS NULL THEN '{{}}'::jsonb
+       ELSE jsonb_build_object('on_behalf_of', v.on_behalf_of_id) END
+    || CASE WHEN v.edit IS NULL THEN '{{}}'::jsonb
+       ELSE jsonb_build_object('edit', v.edit) END) AS facts
+FROM asks_verdict v JOIN asks_ask a ON a.id = v.ask_id LEFT JOIN asks_option c ON c.id = v.option_id
+WHERE v.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_VOTE: LiteralString = f"""
+SELECT w.id, jsonb_build_object('vote', jsonb_build_object(
+  'id', w.id, 'ask', w.ask_id, 'by', w.voter_id, 'in_the_name_of', w.principal_id, 'option', c.key,
+  'label', w.option_label, 'text', w.text, 'meaning', w.meaning, 'echo', w.echo, 'via', w.via,
+  'cast_at', {_utc("w.cast_at")})) AS facts
+FROM asks_vote w JOIN asks_option c ON c.id = w.option_id WHERE w.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_REFUSAL: LiteralString = f"""
+SELECT f.id, jsonb_build_object('refusal', jsonb_build_object(
+  'id', f.id, 'ask', f.ask_id, 'ask_ref', f.ask_ref, 'by', f.by_id, 'reason', f.reason,
+  'detail', f.detail, 'submitted', f.submitted, 'via', f.via,
+  'at', {_utc("f.created_at")})) AS facts
+FROM asks_refusal f WHERE f.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_CLOSED_ASK: LiteralString = f"""
+SELECT a.id, jsonb_build_object('ask', {_ASK}, 'gate', {_GATE}, 'closing', {_CLOSING}) AS facts
+FROM asks_ask a WHERE a.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+#: An imported ask may be answered later, so only what cannot change is told.
+_IMPORTED: LiteralString = """
+SELECT a.id, jsonb_build_object('imported', jsonb_build_object(
+  'id', a.id, 'session', a.session_id, 'request_key', a.request_key, 'prompt', a.prompt,
+  'imported', a.imported)) AS facts
+FROM asks_ask a WHERE a.id = ANY(%s)
+"""
+
+_DROPPED: LiteralString = f"""
+SELECT d.ask_id AS id, jsonb_build_object('dropped', jsonb_build_object(
+  'id', d.id, 'ask', d.ask_id, 'by', d.by_id, 'reason', d.reason, 'at', {_utc("d.at")})) AS facts
+FROM asks_dropped d WHERE d.ask_id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_POLICY: LiteralString = f"""
+SELECT p.id, jsonb_build_object('policy', jsonb_build_object(
+  'id', p.id, 'agent', p.agent_id, 'version', p.version, 'rules', p.rules, 'why', p.why,
+  'by', p.made_by_id, 'at', {_utc("p.created_at")})) AS facts
+FROM asks_policy p WHERE p.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_A_DELEGATION: LiteralString = f"""
+'id', d.id, 'from', d.delegator_id, 'to', d.delegate_id, 'agent', d.agent_id,
+'starts_at', {_utc("d.starts_at")}, 'ends_at', {_utc("d.ends_at")}, 'reason', d.reason,
+'at', {_utc("d.created_at")}
+"""
+_DELEGATION: LiteralString = f"""
+SELECT d.id, jsonb_build_object('delegation', jsonb_build_object({_A_DELEGATION})) AS facts
+FROM asks_delegation d WHERE d.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_REVOKED_DELEGATION: LiteralString = f"""
+SELECT d.id, jsonb_build_object('delegation', jsonb_build_object(
+  {_A_DELEGATION}, 'revoked_at', {_utc("d.revoked_at")})) AS facts
+FROM asks_delegation d WHERE d.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a kind of record tells of: the name before the id in its subject, and how to ask for it."""
+
+    subject: str
+    query: LiteralString
+
+
+TOLD: dict[str, Told] = {
+    "verdict": Told("verdict", _VERDICT),
+    "vote": Told("vote", _VOTE),
+    "refusal": Told("refusal", _REFUSAL),
+    "withdrawn": Told("ask", _CLOSED_ASK),
+    "expired": Told("ask", _CLOSED_ASK),
+    "superseded": Told("ask", _CLOSED_ASK),
+    "imported": Told("ask", _IMPORTED),
+    "dropped": Told("ask", _DROPPED),
+    "policy_changed": Told("policy", _POLICY),
+    "delegated": Told("delegation", _DELEGATION),
+    "delegation_revoked": Told("delegation", _REVOKED_DELEGATION),
+}
+
+#: What has no record: rows that were written past the ledger, or whose record was taken away.
+UNRECORDED: dict[str, LiteralString] = {
+    "verdict": """
+SELECT v.id FROM asks_verdict v WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'verdict' AND r.subject = 'verdict:' || v.id)
+ORDER BY v.id LIMIT 1""",
+    "vote": """
+SELECT w.id FROM asks_vote w WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'vote' AND r.subject = 'vote:' || w.id)
+ORDER BY w.id LIMIT 1""",
+    "refusal": """
+SELECT f.id FROM asks_refusal f WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'refusal' AND r.subject = 'refusal:' || f.id)
+ORDER BY f.id LIMIT 1""",
+    "closed ask": """
+SELECT a.id FROM asks_ask a WHERE a.status NOT IN ('open', 'answered') AND NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.subject = 'ask:' || a.id
+  AND (r.kind = a.status OR r.kind = 'imported' AND a.status = 'withdrawn'))
+ORDER BY a.id LIMIT 1""",
+    "answered ask": """
+SELECT a.id FROM asks_ask a WHERE a.status = 'answered'
+AND NOT EXISTS (SELECT FROM asks_verdict v WHERE v.ask_id = a.id)
+ORDER BY a.id LIMIT 1""",
+    "extended ask": """
+SELECT a.id FROM asks_ask a LEFT JOIN (
+  SELECT r.subject, count(*) AS times FROM asks_ledgerrecord r WHERE r.kind = 'extended'
+  GROUP BY r.subject) AS told ON told.subject = 'ask:' || a.id
+WHERE a.extended <> coalesce(told.times, 0) ORDER BY a.id LIMIT 1""",
+    "escalated ask": """
+SELECT a.id FROM asks_ask a LEFT JOIN (
+  SELECT DISTINCT r.subject FROM asks_ledgerrecord r WHERE r.kind = 'escalated'
+) AS told ON told.subject = 'ask:' || a.id
+WHERE a.escalated_to_id IS NOT NULL AND told.subject IS NULL ORDER BY a.id LIMIT 1""",
+    "dropped ask": """
+SELECT d.ask_id FROM asks_dropped d WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'dropped' AND r.subject = 'ask:' || d.ask_id)
+ORDER BY d.ask_id LIMIT 1""",
+    "policy": """
+SELECT p.id FROM asks_policy p WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'policy_changed' AND r.subject = 'policy:' || p.id)
+ORDER BY p.id LIMIT 1""",
+    "delegation": """
+SELECT d.id FROM asks_delegation d WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'delegated' AND r.subject = 'delegation:' || d.id)
+ORDER BY d.id LIMIT 1""",
+    "revoked delegation": """
+SELECT d.id FROM asks_delegation d WHERE d.revoked_at IS NOT NULL AND NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r
+  WHERE r.kind = 'delegation_revoked' AND r.subject = 'delegation:' || d.id)
+ORDER BY d.id LIMIT 1""",
+}
+
+
+def tell_also(kinds: Mapping[str, Told], unrecorded: Mapping[str, LiteralString]) -> None:
+    """Make kinds of records known whose rows belong to a layer above this one."""
+    TOLD.update(kinds)
+    UNRECORDED.update(unrecorded)
+
+
+def of(kind: str, pk: int) -> dict[str, Any]:
+    """The facts of one row, which exists. ``pk`` is the number in the record's subject."""
+    return of_all(kind, [pk])[pk]
+
+
+def of_all(kind: str, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """The facts of those rows that exist, by id."""
+    return {pk: _parsed(facts) for pk, facts in statements.rows_of(TOLD[kind].query, list(ids))}
+
+
+def _parsed(facts: Json) -> dict[str, Any]:
+    """Django's cursors give jsonb as text."""
+    parsed: dict[str, Any] = json.loads(facts) if isinstance(facts, str) else facts
+    return parsed

@@ -1,0 +1,115 @@
+"""Each record is what its hash says, follows the one before it, and is what an anchor signed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from asks.canonical_json import moment
+from asks.ledger.chain import VERSION, Head
+from asks.ledger.verify.broken import BrokenLedger
+from asks.models import LedgerRecord
+
+#: The heads that anchors name: {chain: {seq: hash}}.
+Heads = dict[str, dict[int, str]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A record that its hash, its columns and the record before it agree about."""
+
+    chain: str
+    seq: int
+    hash: str
+    kind: str
+    subject: str
+    facts: dict[str, Any]
+
+    def broken(self, why: str) -> BrokenLedger:
+        return BrokenLedger(f"{self.chain} {self.seq}", why)
+
+
+class Walk:
+    """Follows the records of many chains, chain by chain and in the order of their seqs."""
+
+    def __init__(self, anchored: Heads) -> None:
+        self.chains = 0
+        self.anchored = 0
+        self.head = Head("")
+        self._to_come: Heads = {chain: dict(heads) for chain, heads in anchored.items()}
+        self._here: dict[int, str] = {}
+        self._anchored_to = 0
+
+    def take(self, record: LedgerRecord) -> Line:
+        """Check the next record. Raises BrokenLedger."""
+        if record.chain != self.head.chain:
+            self._end_chain()
+            self._begin_chain(record.chain)
+        line = checked(record, self.head)
+        self.anchored += line.seq <= self._anchored_to
+        if self._here.pop(line.seq, line.hash) != line.hash:
+            raise line.broken("it is not what an anchor signed")
+        self.head = Head(line.chain, line.seq, line.hash)
+        return line
+
+    def take_all(self, records: Iterable[LedgerRecord]) -> tuple[list[Line], BrokenLedger | None]:
+        """The good records up to the first broken one, and what is wrong with that."""
+        lines: list[Line] = []
+        try:
+            for record in records:
+                lines.append(self.take(record))  # noqa: PERF401  what went well is kept
+        except BrokenLedger as broken:
+            return lines, broken
+        return lines, None
+
+    def finish(self) -> None:
+        """The records are over: every head that an anchor names must have come by."""
+        self._end_chain()
+        for chain, heads in sorted(self._to_come.items()):
+            raise _gone(chain, min(heads))
+
+    def _begin_chain(self, chain: str) -> None:
+        self.chains += 1
+        self.head = Head(chain)
+        self._here = self._to_come.pop(chain, {})
+        self._anchored_to = max(self._here, default=0)
+
+    def _end_chain(self) -> None:
+        for seq in sorted(self._here):
+            raise _gone(self.head.chain, seq)
+
+
+def _gone(chain: str, seq: int) -> BrokenLedger:
+    return BrokenLedger(f"{chain} {seq}", "an anchor names this record, and it is gone")
+
+
+def checked(record: LedgerRecord, head: Head) -> Line:
+    """A record by itself and against the head before it. Raises BrokenLedger."""
+    where = f"{record.chain} {record.seq}"
+    if hashlib.sha256(record.body.encode()).hexdigest() != record.hash:
+        raise BrokenLedger(where, "its body is not what its hash says")
+    try:
+        body = json.loads(record.body)
+        said = _as_columns(body)
+        line = Line(
+            body["chain"], body["seq"], record.hash, body["kind"], body["subject"], body["facts"]
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise BrokenLedger(where, "its body is no ledger record") from error
+    if said != _columns(record):
+        raise BrokenLedger(where, "its columns do not say what its body says")
+    if (body["v"], body["seq"], body["prev"]) != (VERSION, head.seq + 1, head.hash):
+        raise BrokenLedger(where, f"it does not follow record {head.seq}")
+    return line
+
+
+def _as_columns(body: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(body[name] for name in ("chain", "seq", "kind", "subject", "actor", "at"))
+
+
+def _columns(record: LedgerRecord) -> tuple[Any, ...]:
+    at = moment(record.at)
+    return (record.chain, record.seq, record.kind, record.subject, record.actor, at)

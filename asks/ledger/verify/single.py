@@ -1,0 +1,40 @@
+"""Proves one record, for its receipt: its chain up to it and after it, its rows, and an anchor over it."""
+
+from __future__ import annotations
+
+import json
+
+from asks.ledger.verify import rows
+from asks.ledger.verify.broken import BrokenLedger
+from asks.ledger.verify.links import Line, Walk
+from asks.ledger.verify.whole import BATCH
+from asks.models import Anchor, LedgerRecord
+
+
+def prove(record: LedgerRecord) -> Anchor | None:
+    """The first anchor that stands over the record; None while there is none. Raises BrokenLedger."""
+    walk, hashes = Walk({}), {}
+    mine: Line | None = None
+    chain = LedgerRecord.objects.filter(chain=record.chain).order_by("seq")
+    for link in chain.iterator(BATCH):
+        line = walk.take(link)
+        hashes[line.seq] = line.hash
+        mine = line if line.hash == record.hash else mine
+    if mine is None:
+        raise BrokenLedger(f"{record.chain} {record.seq}", "it is gone")
+    rows.compare([mine])
+    return _anchor_over(mine, record, hashes)
+
+
+def _anchor_over(line: Line, record: LedgerRecord, hashes: dict[int, str]) -> Anchor | None:
+    """An anchor names the head that its chain had, which is this record or a later one."""
+    naming = Anchor.objects.filter(
+        at__gte=record.at, body__contains=f"{json.dumps(line.chain)}:"
+    ).order_by("number")
+    for anchor in naming[:1]:
+        seq, digest = json.loads(anchor.body)["heads"][line.chain]
+        if hashes.get(seq) != digest:
+            raise line.broken(f"anchor {anchor.number} signed another chain")
+        if seq >= line.seq:
+            return anchor
+    return None

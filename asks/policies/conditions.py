@@ -1,0 +1,165 @@
+"""Rules on the arguments of an action, such as ``params.amount > 1000``: read, never run as Python.
+
+The language is a small part of Python's expressions, evaluated by simpleeval over JSON alone: no
+loops, no attributes of objects, no calls but the functions below, so the work is bounded by the
+length of the rule. Whatever cannot be decided raises BadCondition; a policy then asks a person.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from simpleeval import InvalidExpression, SimpleEval
+
+from asks.canonical_json import Json
+
+MAX_LENGTH = 500
+
+
+class BadCondition(ValueError):
+    """A rule that cannot be read, or that cannot be decided for these arguments."""
+
+
+_ALLOWED = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, ast.Add,
+    ast.Sub, ast.Mult, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In,
+    ast.NotIn, ast.Name, ast.Load, ast.Attribute, ast.Subscript, ast.Constant, ast.Call, ast.List,
+)  # fmt: skip
+_NAMES = ("params", "operation")
+
+
+def check(rule: str) -> None:
+    """Whether a rule can be read at all. Raises BadCondition with what is wrong."""
+    _parsed(rule)
+
+
+def holds(rule: str, *, operation: str, params: Json) -> bool:
+    """Whether a rule is true of an action. Raises BadCondition when that cannot be said."""
+    reader = _Reader({"params": params, "operation": operation})
+    try:
+        found = reader.eval(rule, _parsed(rule))
+    except BadCondition:
+        raise
+    except (InvalidExpression, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise BadCondition(f"“{rule}” cannot be decided: {error}.") from error
+    if not isinstance(found, bool):
+        raise BadCondition(f"“{rule}” is neither true nor false here.")
+    return found
+
+
+@lru_cache(maxsize=1000)
+def _parsed(rule: str) -> ast.expr:
+    if len(rule) > MAX_LENGTH:
+        raise BadCondition(f"The rule has {len(rule)} characters; {MAX_LENGTH} are the most.")
+    try:
+        tree = ast.parse(rule.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BadCondition(f"“{rule}” is no rule: {error}.") from error
+    for node in ast.walk(tree):
+        _check_node(node)
+    return tree.body
+
+
+def _check_node(node: ast.AST) -> None:
+    if not isinstance(node, _ALLOWED):
+        raise BadCondition(f"{type(node).__name__} cannot be used in a rule.")
+    if isinstance(node, ast.Name) and node.id not in (*_NAMES, *_FUNCTIONS):
+        raise BadCondition(f"There is no “{node.id}”; a rule knows params and operation.")
+    if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.keywords):
+        raise BadCondition("A rule calls " + ", ".join(_FUNCTIONS) + " and nothing else.")
+    if isinstance(node, ast.Constant) and not isinstance(node.value, str | int | float | None):
+        raise BadCondition(f"{node.value!r} is not JSON.")
+
+
+class _Reader(SimpleEval):  # type: ignore[misc]  # it has no types
+    """simpleeval with fewer operators and without Python's objects."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        super().__init__(operators=_OPERATORS, functions=dict(_FUNCTIONS), names=names)
+        self.nodes[ast.Attribute] = self._item
+        self.nodes[ast.List] = self._list
+
+    def _item(self, node: ast.Attribute) -> Json:
+        """``params.amount`` is what stands under that name, never an attribute of Python's."""
+        whole = self._eval(node.value)
+        if not isinstance(whole, dict) or node.attr not in whole:
+            raise BadCondition(f"There is no “{node.attr}”.")
+        return whole[node.attr]
+
+    def _list(self, node: ast.List) -> list[Any]:
+        return [self._eval(element) for element in node.elts]
+
+    def _check_disallowed_items(self, item: object) -> None:
+        """Only JSON ever gets in here; walking through all of it at every step would be slow."""
+
+
+def _number(value: object) -> Json:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadCondition("Only numbers can be calculated with.")
+    return value
+
+
+def _of_numbers(work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda left, right: work(_number(left), _number(right))
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def _equal(left: Json, right: Json) -> bool:
+    """Values of two kinds are not merely different: a rule that compares them is mistaken."""
+    if left is not None and right is not None and _kind(left) != _kind(right):
+        raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
+    return bool(left == right)
+
+
+def _ordered(work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def compare(left: Json, right: Json) -> bool:
+        if _kind(left) != _kind(right) or _kind(left) not in ("number", "str"):
+            raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
+        return work(left, right)
+
+    return compare
+
+
+def _within(part: Json, whole: Json) -> bool:
+    """A text in a text, a name in an object, a value in a list."""
+    if isinstance(whole, str | dict) and not isinstance(part, str):
+        raise BadCondition(f"A {_kind(part)} is looked for in a {_kind(whole)}.")
+    return part in whole
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise BadCondition(f"A {_kind(value)} is no text.")
+    return value
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "length": len,
+    "lower": lambda value: _text(value).lower(),
+    "starts": lambda value, beginning: _text(value).startswith(_text(beginning)),
+    "ends": lambda value, end: _text(value).endswith(_text(end)),
+}
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: _of_numbers(operator.add),
+    ast.Sub: _of_numbers(operator.sub),
+    ast.Mult: _of_numbers(operator.mul),
+    ast.USub: lambda value: -_number(value),
+    ast.Not: operator.not_,
+    ast.Eq: _equal,
+    ast.NotEq: lambda left, right: not _equal(left, right),
+    ast.Lt: _ordered(operator.lt),
+    ast.LtE: _ordered(operator.le),
+    ast.Gt: _ordered(operator.gt),
+    ast.GtE: _ordered(operator.ge),
+    ast.In: _within,
+    ast.NotIn: lambda part, whole: not _within(part, whole),
+}

@@ -1,0 +1,90 @@
+"""What a policy that is not in force yet would have made of what was asked and allowed before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from agents.models import Agent
+from asks import asking_again
+from asks.actions import binding
+from asks.drafts import ActionDraft, AskDraft
+from asks.lifecycle import Meaning
+from asks.models import Ask, Gate, Grant, Verdict
+from asks.policies.rules import Document, Terms
+from asks.policies.versions import InForce, Ruling, in_force, judge
+
+MOST = 1000
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One past ask, or one thing that was allowed without asking, that would have gone otherwise."""
+
+    what: str
+    operation: str
+    ask_id: int | None
+    changes: tuple[str, ...]
+
+
+def dry_run(agent: Agent, document: Document) -> list[Changed]:
+    """What would have changed, newest first. The policy in force is what it is compared with."""
+    now, then = in_force(agent.pk), InForce(-1, document)
+    found = [*_of_asks(agent, now, then), *_of_allowed(agent, now, then)]
+    return [changed for changed in found if changed.changes]
+
+
+def _of_asks(agent: Agent, now: InForce, then: InForce) -> Iterator[Changed]:
+    asks = Ask.objects.filter(agent=agent).select_related("gate").prefetch_related("options")
+    for ask in asks.order_by("-pk")[:MOST]:
+        draft, gate = asking_again.draft_of(ask), binding.gate_of(ask)
+        before, after = (_judged(policy, draft, gate) for policy in (now, then))
+        operation = gate.operation if gate else "a question"
+        operation = "(confidential)" if ask.confidential else operation
+        yield Changed(f"ask {ask.pk}", operation, ask.pk, tuple(_differences(before, after)))
+
+
+def _of_allowed(agent: Agent, now: InForce, then: InForce) -> Iterator[Changed]:
+    """What a policy let pass. A ``once`` that was used up counts as approved before."""
+    allowed: QuerySet[Grant] = Grant.objects.filter(session__agent=agent, ask=None)
+    for grant in allowed.order_by("-pk")[:MOST]:
+        action = ActionDraft(grant.operation, grant.params)
+        draft = AskDraft(request_key=grant.request_key, prompt="-", action=action)
+        before, after = (judge(policy, draft, lambda _: True) for policy in (now, then))
+        what = f"allowed {grant.pk}"
+        yield Changed(what, grant.operation, None, tuple(_differences(before, after)))
+
+
+def _judged(policy: InForce, draft: AskDraft, gate: Gate | None) -> Ruling:
+    def approved_before(operation: str) -> bool:
+        earlier = Verdict.objects.filter(
+            ask__gate__session=gate.session_id if gate else None,
+            ask__gate__number__lt=gate.number if gate else 0,
+            ask__gate__operation=operation,
+            meaning=Meaning.APPROVE,
+        )
+        return earlier.exists()
+
+    return judge(policy, draft, approved_before)
+
+
+def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
+    if before.asks != after.asks:
+        yield f"{_asking(before)} → {_asking(after)} ({after.why})"
+    if before.money_critical != after.money_critical:
+        yield "money-critical" if after.money_critical else "not money-critical any more"
+    for name in Terms.model_fields:
+        was, now = _words(before.terms, name), _words(after.terms, name)
+        if was != now and after.asks:
+            yield f"{name.replace('_', ' ')}: {was} → {now}"
+
+
+def _asking(ruling: Ruling) -> str:
+    return "a person is asked" if ruling.asks else "nobody is asked"
+
+
+def _words(terms: Terms, name: str) -> str:
+    value = terms.model_dump(mode="json", exclude_none=True, exclude_defaults=True).get(name)
+    return "not said" if value is None else str(value)

@@ -1,0 +1,187 @@
+"""Which policy is in force for an agent, and what it says of something that is about to be asked.
+
+Version 0 is built in: every action needs a person, and any owner answers. Each change is a new
+version of that agent's policy, which moves the binding of everything that waits under the old one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.contrib.auth.models import AbstractBaseUser, Group
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from pydantic import ValidationError as ShapeError
+
+from agents.db.statements import Prepared
+from agents.locking import lock_agent
+from agents.models import Session
+from agents.text.storable import is_blank, is_storable
+from asks.canonical_json import Json
+from asks.drafts import ActionDraft, AskDraft
+from asks.lifecycle import Meaning
+from asks.models import Policy, Verdict
+from asks.policies import conditions
+from asks.policies.rules import Document, Rule, Terms
+
+MAX_RULES_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class InForce:
+    """A version with what it says."""
+
+    version: int
+    document: Document
+
+
+BUILT_IN = InForce(0, Document())
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a policy says of one thing to ask. ``asks``: a person decides; else it is simply allowed."""
+
+    version: int
+    asks: bool
+    why: str
+    terms: Terms
+    document: Document
+    rule: Rule | None = None
+
+    @property
+    def money_critical(self) -> bool:
+        return self.rule is not None and self.rule.money_critical
+
+
+def version_in_force(agent_id: int) -> int:
+    """The version of the policy that an answer is bound to."""
+    versions = _VERSION.rows(agent_id)
+    return versions[0][0] if versions else 0
+
+
+def in_force(agent_id: int) -> InForce:
+    """The policy that holds for an agent now."""
+    newest = _NEWEST.first(agent_id)
+    return InForce(newest.version, document_of(newest.rules)) if newest else BUILT_IN
+
+
+_NEWEST = Prepared(lambda pk: Policy.objects.filter(agent=pk).order_by("-version")[:1])
+_VERSION = Prepared(
+    lambda pk: Policy.objects.filter(agent=pk).order_by("-version").values_list("version")[:1]
+)
+
+
+def document_of(rules: Json) -> Document:
+    """Stored rules, read. Raises pydantic's ValidationError for what is no policy."""
+    return _document(json.dumps(rules, sort_keys=True))
+
+
+@lru_cache(maxsize=500)
+def _document(text: str) -> Document:
+    return Document.model_validate(json.loads(text))  # noqa: TID251  our own writing
+
+
+@transaction.atomic
+def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -> Policy:
+    """Put a new version in force, from this moment. Raises ValidationError per field."""
+    from asks.ledger import chain  # the ledger reads verdicts' answers, which know of policies
+
+    document = checked(rules)
+    if is_blank(why) or not is_storable(why) or len(why) > 1000:
+        raise ValidationError({"why": "Say in up to 1000 characters why it is changed."})
+    agent = lock_agent(agent_id)
+    made = Policy.objects.create(
+        agent=agent,
+        version=version_in_force(agent_id) + 1,
+        rules=document.model_dump(mode="json", exclude_defaults=True),
+        why=why.strip(),
+        made_by_id=by.pk,
+    )
+    names: dict[str, str | None] = {"agent": agent.slug, "by": by.get_username()}
+    chain.about("policy_changed", made.pk, names=names, actor=f"human:{by.get_username()}")
+    return made
+
+
+def checked(rules: Json) -> Document:
+    """Rules as they came in, read and checked whole. Raises ValidationError for the field."""
+    try:
+        if len(json.dumps(rules)) > MAX_RULES_BYTES:
+            raise ValidationError({"rules": f"A policy has {MAX_RULES_BYTES} bytes at the most."})
+        document = document_of(rules)
+    except ShapeError as error:
+        raise ValidationError({"rules": _in_words(error)}) from error
+    except (TypeError, RecursionError) as error:
+        raise ValidationError({"rules": "This is no JSON."}) from error
+    known = Group.objects.filter(name__in=document.groups).values_list("name", flat=True)
+    if missing := sorted(document.groups - set(known)):
+        raise ValidationError({"rules": f"There is no group {', '.join(missing)}."})
+    return document
+
+
+def _in_words(error: ShapeError) -> list[str]:
+    return [
+        f"{'.'.join(str(part) for part in found['loc']) or 'policy'}: "
+        f"{found['msg'].removeprefix('Value error, ')}"
+        for found in error.errors(include_url=False)
+    ]
+
+
+def ruling_for(session: Session, draft: AskDraft) -> Ruling:
+    """What the policy in force says of a draft of a locked session."""
+    policy = in_force(session.agent_id)
+    return judge(
+        policy, draft, lambda operation: _approved_before(session, operation, policy.version)
+    )
+
+
+def judge(policy: InForce, draft: AskDraft, approved_before: Callable[[str], bool]) -> Ruling:
+    """What a policy says of a draft. ``approved_before`` is asked where once is enough."""
+    document = policy.document
+    if draft.action is None:
+        return Ruling(policy.version, True, "it is a question", document.terms, document)
+    rule = document.rule_for(draft.action.operation)
+    asks, why = _needs_a_person(rule, draft.action, approved_before)
+    terms = rule.over(document.terms) if rule else document.terms
+    return Ruling(policy.version, asks, why, terms, document, rule)
+
+
+def _needs_a_person(
+    rule: Rule | None, action: ActionDraft, approved_before: Callable[[str], bool]
+) -> tuple[bool, str]:
+    if rule is None:
+        return True, "no rule names it"
+    name = f"“{rule.operation}”"
+    if action.always_asks or action.money_critical or rule.approval == "always":
+        return True, f"{name} always needs an approval"
+    if rule.approval == "never":
+        return False, f"{name} never needs an approval"
+    if rule.approval == "once":
+        if approved_before(action.operation):
+            return False, f"{name} was approved in this session before"
+        return True, f"{name} needs an approval once per session"
+    return _by_condition(rule, action, name)
+
+
+def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str]:
+    """A rule that cannot be decided for these arguments leaves it to a person."""
+    when = rule.when or ""
+    try:
+        needed = conditions.holds(when, operation=action.operation, params=action.params)
+    except conditions.BadCondition as error:
+        return True, f"{name} could not be decided: {error}"
+    says = "is true" if needed else "is not true"
+    return needed, f"{name}: {when} {says}"
+
+
+def _approved_before(session: Session, operation: str, version: int) -> bool:
+    """Whether a person approved this operation in this session, under this very version."""
+    return Verdict.objects.filter(
+        ask__gate__session=session,
+        ask__gate__operation=operation,
+        ask__gate__policy_version=version,
+        meaning=Meaning.APPROVE,
+    ).exists()

@@ -1,0 +1,41 @@
+"""Tells the open pages of everybody on whom an ask waits, or waited, that their queue has changed.
+
+Who that is, is looked up after the commit: the owners of its agent, or the members of the group that
+answers it, and whoever answers in the name of one of them.
+"""
+
+from __future__ import annotations
+
+from agents.events import notify
+from asks.models import Ask
+
+MEMBERS = "SELECT user_id FROM auth_user_groups WHERE group_id = ANY(%s::bigint[])"
+_STANDS = """
+d.revoked_at IS NULL AND d.starts_at <= statement_timestamp() AND d.ends_at > statement_timestamp()
+"""
+OWNERS_DELEGATES = f"""
+SELECT d.delegate_id FROM asks_delegation d
+JOIN agents_agent_owners o ON o.user_id = d.delegator_id
+WHERE {_STANDS} AND o.agent_id = ANY(%s::bigint[])
+"""  # noqa: S608  made of the texts above only
+MEMBERS_DELEGATES = f"""
+SELECT d.delegate_id FROM asks_delegation d
+JOIN auth_user_groups g ON g.user_id = d.delegator_id
+WHERE {_STANDS} AND g.group_id = ANY(%s::bigint[])
+"""  # noqa: S608  made of the text above only
+
+
+def queue_moved(ask: Ask) -> None:
+    """Once this transaction has committed, tell everybody whose queue shows this ask."""
+    notify.owners_moved(ask.agent_id)
+    if ask.answered_by_id is None:
+        notify.concern(OWNERS_DELEGATES, ask.agent_id)
+    else:
+        _members(ask.answered_by_id)
+    if ask.escalated_to_id is not None:
+        _members(ask.escalated_to_id)
+
+
+def _members(group_id: int) -> None:
+    notify.concern(MEMBERS, group_id)
+    notify.concern(MEMBERS_DELEGATES, group_id)

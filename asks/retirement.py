@@ -1,0 +1,50 @@
+"""Retires an agent for good: what it asked is withdrawn, its runs end, its sessions are over."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from agents import inbox, transitions, wakes
+from agents.events import log as events
+from agents.lifecycle import AgentState, RunStatus, SessionState
+from agents.locking import lock_agent, lock_sessions
+from agents.models import Session
+from asks.lifecycle import AskStatus
+from asks.models import Ask
+from asks.withdrawing import take_back
+
+
+@transaction.atomic
+def retire(*, agent_id: int, by: AbstractBaseUser) -> bool:
+    """Retire an agent. What it was owed stays on record, and nothing carries it. False if it was."""
+    agent = lock_agent(agent_id)
+    if agent.lifecycle == AgentState.RETIRED:
+        return False
+    agent.lifecycle = AgentState.RETIRED
+    agent.save(update_fields=["lifecycle"])
+    ids = agent.sessions.exclude(state=SessionState.ENDED).values_list("pk", flat=True)
+    for session in lock_sessions(ids).values():
+        _end(session, by)
+    return True
+
+
+def _end(session: Session, by: AbstractBaseUser) -> None:
+    """The run first, so that no ask that closes lets it go on."""
+    run = transitions.live_run(session)
+    if run is not None:
+        inbox.release(run)
+        transitions.move(session, run, RunStatus.CANCELLED)
+    for ask_id in _open_asks(session):
+        ask = Ask.objects.select_related("run", "gate").get(pk=ask_id)
+        take_back(session, ask, by=by, reason="The agent was retired.")
+    why = f"Retired by {by.get_username()}."
+    session.state, session.state_reason = SessionState.ENDED, why
+    wakes.rest(session, wakes.resting_cause(session))
+    events.record(session, "state", actor=f"human:{by.get_username()}", text=why)
+    transitions.restate(session, None)
+
+
+def _open_asks(session: Session) -> list[int]:
+    still_open = session.asks.filter(status=AskStatus.OPEN).order_by("pk")
+    return list(still_open.values_list("pk", flat=True))

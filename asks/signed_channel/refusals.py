@@ -1,0 +1,79 @@
+"""What the signed channel turns down is recorded and shown like every other refusal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from agents.events import log as events
+from agents.locking import lock_one
+from agents.models import Session
+from agents.text.storable import storable
+from asks import access
+from asks.canonical_json import printable
+from asks.ledger import chain
+from asks.lifecycle import Reason
+from asks.models import Ask, Refusal
+from asks.refusals import Refused, number_of
+
+_DETAILS = {
+    Reason.NOT_FOUND: "The file names no question that is decided by signature.",
+    Reason.UNKNOWN_OPTION: str(Reason.UNKNOWN_OPTION.label),
+    Reason.STALE: "What was signed is not what is asked. Nothing was approved.",
+}
+
+
+def unproven(flaw: str, *, ask_ref: str, file: str) -> Refused:
+    """A file that proves nothing. Who wrote it is not known, so nobody is named."""
+    detail = f"{printable(file, 120)}: {printable(flaw, 300)}. Nothing was approved."
+    number = number_of(ask_ref)
+    ask = Ask.objects.filter(pk=number, money_critical=True).first() if number else None
+    row = _record(Reason.UNPROVEN, detail, ask=ask, ask_ref=ask_ref, submitted={"file": file})
+    _say(ask, row, actor="unknown")
+    return Refused(Reason.UNPROVEN, detail, ask)
+
+
+def refused(
+    reason: Reason, *, ask: Ask | None, ask_ref: str, claims: dict[str, Any], by: User
+) -> Refused:
+    """A proved file that decides nothing."""
+    detail = _DETAILS[reason]
+    kept = {key: printable(json.dumps(value), 400) for key, value in list(claims.items())[:20]}
+    row = _record(reason, detail, ask=ask, ask_ref=ask_ref, submitted=kept, by=by)
+    if ask is not None and access.may_see(by, ask):
+        _say(ask, row, actor=f"human:{by.get_username()}")
+    return Refused(reason, detail, ask)
+
+
+def _record(
+    reason: Reason,
+    detail: str,
+    *,
+    ask: Ask | None,
+    ask_ref: str,
+    submitted: dict[str, Any],
+    by: User | None = None,
+) -> Refusal:
+    row = Refusal.objects.create(
+        ask=ask,
+        ask_ref=ask_ref,
+        by=by,
+        reason=reason,
+        detail=detail[:1000],
+        submitted=storable(submitted),
+        via="signed",
+    )
+    chain.refusal(row)
+    return row
+
+
+def _say(ask: Ask | None, row: Refusal, *, actor: str) -> None:
+    """Show the owners in the thread that somebody tried."""
+    if ask is None:
+        return
+    session = lock_one(Session.objects.filter(pk=ask.session_id))
+    if session is not None:
+        data = {"ask_id": ask.pk, "reason": row.reason, "via": "signed"}
+        events.record(session, "refused", actor=actor, text=row.detail, data=data)

@@ -1,0 +1,75 @@
+"""Owes a verdict to the session that asked for it, in words that its next run can use."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agents import inbox
+from agents.lifecycle import InboxKind
+from agents.models import InboxItem, Run, Session
+from asks.actions import binding
+from asks.models import Ask, Verdict
+
+#: Characters of a changed call that are told as words.
+LONGEST = 4_000
+
+
+def owe_verdict(
+    session: Session, ask: Ask, verdict: Verdict, *, author: str, again_to: Run | None = None
+) -> InboxItem:
+    """Owe a locked session a verdict; once, and once more for each later run that asks the same."""
+    return inbox.owe(
+        session,
+        InboxKind.VERDICT,
+        author=author,
+        body=" — ".join(
+            part for part in (verdict.option_label, verdict.text, _change(verdict)) if part
+        ),
+        data=data_of(ask, verdict) | _action_of(ask, verdict),
+        source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
+        along=again_to is None,
+    )
+
+
+def _change(verdict: Verdict) -> str:
+    """A changed call in words, for agents that read no data; a very long one is in the data only."""
+    if not verdict.edit:
+        return ""
+    text = json.dumps(verdict.edit["edited"], ensure_ascii=False)
+    return (
+        f"with the arguments changed to {text}" if len(text) <= LONGEST else "with other arguments"
+    )
+
+
+def data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
+    """What a runtime reads of a verdict: the option by its id, and by its label as it was shown.
+
+    ``edited`` are the params that were approved instead of those asked about, if it is there.
+    """
+    option = verdict.option
+    edited = {"edited": verdict.edit["edited"]} if verdict.edit else {}
+    return {
+        "ask_id": ask.pk,
+        "request_key": ask.request_key,
+        "prompt": ask.prompt,
+        "option": option.key if option else "",
+        "label": verdict.option_label,
+        "text": verdict.text,
+        "meaning": verdict.meaning,
+        **edited,
+    }
+
+
+def _action_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
+    """What the verdict releases, so that a runtime can do exactly this and nothing wider."""
+    gate = binding.gate_of(ask)
+    if gate is None:
+        return {}
+    params = verdict.edit["edited"] if verdict.edit else gate.params
+    return {"operation": gate.operation, "params": params}
+
+
+def was_given(run: Run, ask: Ask) -> bool:
+    """Whether a run carries, or carried, the verdict of an ask."""
+    return run.given.filter(kind=InboxKind.VERDICT, data__ask_id=ask.pk).exists()

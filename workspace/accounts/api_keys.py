@@ -1,0 +1,184 @@
+"""API keys: made, checked and revoked. Who calls is known from the key alone, never from the body.
+
+A key is ``ny_<prefix>_<secret>``: the prefix is public and finds the row, the secret is 256 random
+bits, and only the SHA-256 of the whole is kept. Programs send ``Authorization: Bearer <key>``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest
+from django.utils import timezone
+
+from agents.db.statements import Prepared
+from agents.models import Agent
+from asks.ledger import chain
+from workspace.models import ApiKey, Scope
+
+#: How coarse ``last_used_at`` is: a key in constant use costs one write in this time.
+USED_EVERY = timedelta(minutes=5)
+_BEARER = re.compile(r"\Abearer +(ny_([0-9a-f]{12})_[A-Za-z0-9_-]{43})\Z", re.IGNORECASE)
+_NOBODY = "0" * 64
+
+
+class KeyRefused(Exception):
+    """A request whose key does not open this door.
+
+    ``status`` is 401 without a living key (then ``headers`` say what is wanted) and 403 when its
+    scopes do not reach; ``reason`` is ``no_key`` or ``scope``; ``detail`` is a sentence.
+    """
+
+    def __init__(self, status: int, reason: str, detail: str, key: ApiKey | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.reason, self.detail, self.key = status, reason, detail, key
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": 'Bearer realm="Needs You"'} if self.status == 401 else {}
+
+
+@transaction.atomic
+def create_key(
+    *,
+    name: str,
+    scopes: Sequence[str],
+    agent: Agent | None = None,
+    person: User | None = None,
+    created_by: User | None = None,
+) -> tuple[ApiKey, str]:
+    """A new key and its token, which is shown once and kept nowhere. Raises ValidationError."""
+    if person is not None and agent is not None and not _owns(person, agent):
+        raise ValidationError({"person": f"{person.get_username()} does not own {agent.slug}."})
+    if Scope.ASK_ANSWER in scopes and person is None:
+        raise ValidationError({"scopes": "Only a key of a person may hold ask:answer."})
+    prefix = secrets.token_hex(6)
+    token = f"ny_{prefix}_{secrets.token_urlsafe(32)}"
+    key = ApiKey(
+        name=name,
+        prefix=prefix,
+        hash=_digest(token),
+        scopes=list(dict.fromkeys(scopes)),
+        agent=agent,
+        person=person,
+        created_by=created_by,
+    )
+    key.full_clean()
+    key.save()
+    _write_down("key_created", key, by=created_by)
+    return key, token
+
+
+@transaction.atomic
+def revoke_key(name: str, *, by: User | None = None) -> bool:
+    """Revoke the living key of that name, for good and at once; False when there is none."""
+    key = ApiKey.objects.select_for_update().filter(name=name, revoked_at=None).first()
+    if key is None:
+        return False
+    ApiKey.objects.filter(pk=key.pk).update(revoked_at=Now())
+    _write_down("key_revoked", key, by=by)
+    return True
+
+
+def _write_down(kind: str, key: ApiKey, *, by: User | None) -> None:
+    names = {
+        "name": key.name,
+        "agent": key.agent.slug if key.agent else None,
+        "person": key.person.get_username() if key.person else None,
+    }
+    actor = f"human:{by.get_username()}" if by else "system"
+    chain.about(kind, key.pk, names=names, actor=actor)
+
+
+def authenticate(request: HttpRequest) -> ApiKey | None:
+    """The living key a request carries, with its person and agent, or none. One query."""
+    match = _BEARER.match(request.headers.get("Authorization", ""))
+    if match is None:
+        return None
+    key = _BY_PREFIX.first(match[2].lower())
+    known = hmac.compare_digest(key.hash if key else _NOBODY, _digest(match[1]))
+    if key is None or not known:
+        return None
+    _note_use(key)
+    return key
+
+
+def require(request: HttpRequest, *scopes: str) -> ApiKey:
+    """The key of a request, if it holds one of the scopes. Raises KeyRefused."""
+    key = authenticate(request)
+    if key is None:
+        raise KeyRefused(401, "no_key", "Send a living API key as Authorization: Bearer <key>.")
+    if not set(scopes) & set(key.scopes):
+        wanted = " or ".join(scopes)
+        raise KeyRefused(403, "scope", f"This key lacks the scope {wanted}.", key)
+    return key
+
+
+authenticate_async = sync_to_async(authenticate)
+require_async = sync_to_async(require)
+
+
+def agents_of(key: ApiKey) -> QuerySet[Agent]:
+    """The agents a key reaches: its own, its person's, or what is both."""
+    agents = Agent.objects.all()
+    if key.agent_id is not None:
+        agents = agents.filter(pk=key.agent_id)
+    if key.person_id is not None:
+        agents = agents.filter(owners=key.person_id)
+    return agents if key.agent_id or key.person_id else agents.none()
+
+
+def reaches(key: ApiKey, agent: Agent) -> bool:
+    """Whether an agent is among those a key reaches."""
+    if key.agent_id is None and key.person_id is None:
+        return False
+    if key.agent_id not in (None, agent.pk):
+        return False
+    return key.person_id is None or bool(_OWNERSHIP.rows(agent.pk, key.person_id))
+
+
+def agents_serving(key: ApiKey, *runtimes: str) -> list[Agent]:
+    """The agents of these runtimes that a key reaches, the oldest first."""
+    if key.agent is None:
+        return list(agents_of(key).filter(runtime__in=runtimes).order_by("pk"))
+    served = key.agent.runtime in runtimes and reaches(key, key.agent)
+    return [key.agent] if served else []
+
+
+_OWNERSHIP = Prepared(
+    lambda agent, person: Agent.objects.filter(pk=agent, owners=person).values_list("pk"),
+    of=(int, int),
+)
+
+
+def _living() -> QuerySet[ApiKey]:
+    """Keys that open something: not revoked, and of nobody who was locked out."""
+    active = Q(person__isnull=True) | Q(person__is_active=True)
+    return ApiKey.objects.filter(active, revoked_at=None).select_related("person", "agent")
+
+
+_BY_PREFIX = Prepared(lambda prefix: _living().filter(prefix=prefix), of=(str,))
+
+
+def _note_use(key: ApiKey) -> None:
+    if key.last_used_at is None or timezone.now() - key.last_used_at > USED_EVERY:
+        ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(last_used_at=Now())
+
+
+def _owns(person: User, agent: Agent) -> bool:
+    return agent.owners.filter(pk=person.pk).exists()
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,53 @@
+"""What one person's open pages are told about their queue: worked out once for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from django.contrib.auth.models import User
+
+from agents.db.retrying import in_database
+from asks.queue import badge
+from workspace.pages.fragments import Changes, queue_changes
+
+Held = frozenset[str]
+
+
+class Desk:
+    """One person's queue. Pages that hold the same cards share one reading of it."""
+
+    def __init__(self, person: User) -> None:
+        self.person = person
+        self.mark: tuple[object, ...] | None = None
+        self._version = 0
+        self._found: dict[Held, Changes] = {}
+        self._count: int | None = None
+        self._reading = asyncio.Lock()
+
+    def moved(self) -> None:
+        """The queue changed: what was read before it is worth nothing."""
+        self._version += 1
+        self._found.clear()
+        self._count = None
+
+    async def changes(self, have: Held) -> Changes:
+        """What turns a page that holds ``have`` into the present queue."""
+        async with self._reading:
+            if have in self._found:
+                return self._found[have]
+            version = self._version
+            found = await in_database(queue_changes, self.person, have)
+            if version == self._version:
+                self._found[have] = found
+            return found
+
+    async def count(self) -> int:
+        """How many cards wait on the person."""
+        async with self._reading:
+            if self._count is not None:
+                return self._count
+            version = self._version
+            found = await in_database(badge, self.person)
+            if version == self._version:
+                self._count = found
+            return found

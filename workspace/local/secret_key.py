@@ -1,0 +1,36 @@
+"""The secret that signs sessions and links, kept in the state folder when none is configured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from workspace.local.state import StateError, make_state_folder
+
+
+def kept_in(state: Path) -> str:
+    """The state folder's own secret key, made on first use, readable by its owner only.
+
+    A folder that cannot be used gives a key for this process alone, so that commands which need
+    none still run; ``up`` says that the folder is unwritable before anything is signed.
+    """
+    path = state / "secret_key"
+    try:
+        if not path.exists():
+            make_state_folder(state)
+            _write_once(path, secrets.token_urlsafe(50))
+        return path.read_text()
+    except (OSError, StateError):
+        return secrets.token_urlsafe(50)
+
+
+def _write_once(path: Path, key: str) -> None:
+    """Put the key there whole or not at all; of several processes at once the first one's stays."""
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(key)
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(fresh)
+    fresh.unlink()

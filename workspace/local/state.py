@@ -1,0 +1,57 @@
+"""The state folder: what Needs You must remember on this machine, and who may use it."""
+
+import os
+from collections.abc import MutableSequence
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+class StateError(Exception):
+    """The state folder cannot be used; the text is one sentence for whoever started us."""
+
+
+def state_dir() -> Path:
+    """Where the state folder is: NEEDS_YOU_STATE, or a place by who we are. Makes nothing.
+
+    Root's is under /var/lib, because the account that runs PostgreSQL for root must reach it.
+    """
+    named = os.environ.get("NEEDS_YOU_STATE")
+    if named:
+        return Path(named).absolute()
+    if os.geteuid() == 0:
+        return Path("/var/lib/needs-you")
+    if os.access(PROJECT, os.W_OK):
+        return PROJECT / "var"
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(os.path.expanduser(base)) / "needs-you"  # noqa: PTH111  no error without a home
+
+
+def make_state_folder(state: Path) -> None:
+    """Make the folder if it is missing; raise StateError when it cannot be written."""
+    try:
+        if not state.exists():
+            state.mkdir(parents=True, exist_ok=True)
+            # Root's database account passes through; nobody but root lists the folder.
+            state.chmod(0o711 if os.geteuid() == 0 else 0o700)
+        probe = state / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise StateError(
+            f"The state folder {state} is not writable ({(error.strerror or 'error').lower()}): "
+            "choose another with --state or NEEDS_YOU_STATE."
+        ) from error
+
+
+def take_state_option(arguments: MutableSequence[str]) -> None:
+    """Turn `--state DIR` of the command line into NEEDS_YOU_STATE.
+
+    The settings read the environment when they are imported, which is before any command parses
+    its options.
+    """
+    for position, word in enumerate(arguments):
+        if word == "--state" and position + 1 < len(arguments):
+            os.environ["NEEDS_YOU_STATE"] = str(Path(arguments[position + 1]).absolute())
+        elif word.startswith("--state="):
+            os.environ["NEEDS_YOU_STATE"] = str(Path(word.partition("=")[2]).absolute())

@@ -1,0 +1,227 @@
+"""The outbox's rows: made out to sinks, claimed for an attempt, delivered or tried again.
+
+Every claim ends by itself: a courier that dies in an attempt only delays it. So whatever is told is
+told at least once, and a receiver knows a second time by the item's ``id``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from agents.db.expressions import ClockNow, database_now
+from agents.db.statements import Prepared
+from asks.models import Ask
+from workspace.models import Delivery, DeliveryState, OutboxItem, WebhookEndpoint
+from workspace.notify import breaker, payloads, recipients
+from workspace.notify.errors import Undelivered
+
+BATCH = 100
+#: Longer than any attempt: when it is over, an attempt of which nothing was heard is made again.
+LEASE = timedelta(seconds=30)
+#: Seconds to wait after each failed attempt; after the last one the delivery is given up.
+PAUSES = (5, 30, 120, 600, 1800, 7200, 18_000)
+MAX_ATTEMPTS = len(PAUSES) + 1
+KEPT = timedelta(days=30)
+MAX_ERROR = 500
+
+
+class Sink(Enum):
+    """The two kinds of places to deliver to, each with its own share of couriers."""
+
+    HOOK = "hook"
+    WEBHOOK = "webhook"
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A claimed delivery: what to say and where. ``at`` is ISO 8601; ``attempt`` fences results."""
+
+    delivery_id: int
+    attempt: int
+    uid: str
+    kind: str
+    at: str
+    actor: str
+    subject: str
+    payload: dict[str, Any]
+    endpoint_id: int | None = None
+    url: str = ""
+    secrets: tuple[str, ...] = ()
+
+
+def anything_due() -> bool:
+    """Make out what is new; whether a courier has something to do then.
+
+    An idle look costs two short queries.
+    """
+    if _NEW.rows():
+        spread()
+    return bool(_ANY_DUE.rows())
+
+
+def _any(found: QuerySet[Any]) -> QuerySet[Any, Any]:
+    """One of them, whichever: in order, PostgreSQL might look for it among all that is done."""
+    return found.order_by().values_list("pk")[:1]
+
+
+_NEW = Prepared(lambda: _any(OutboxItem.objects.filter(spread_at=None)), of=())
+_ANY_DUE = Prepared(
+    lambda: _any(Delivery.objects.filter(state=DeliveryState.QUEUED, next_try__lte=Now())), of=()
+)
+
+
+@transaction.atomic
+def spread() -> int:
+    """Make out new items to every sink that wants them; how many items. Safe to run anywhere."""
+    items = list(
+        OutboxItem.objects.select_for_update(skip_locked=True)
+        .filter(spread_at=None)
+        .order_by("pk")[:BATCH]
+    )
+    if items:
+        endpoints = recipients.endpoints_of(items)
+        deliveries = [
+            Delivery(item=item, endpoint=endpoint)
+            for item in items
+            for endpoint in _sinks(item, endpoints[item])
+        ]
+        _complete({delivery.item for delivery in deliveries})
+        Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
+        OutboxItem.objects.filter(pk__in=[item.pk for item in items]).update(spread_at=Now())
+    return len(items)
+
+
+def _complete(items: Collection[OutboxItem]) -> None:
+    """Fill in what is said about asks, once: every attempt says the same."""
+    about = {item: ask_id for item in items if (ask_id := recipients.ask_of(item)) is not None}
+    asks = Ask.objects.select_related("gate", "verdict__decided_by", "verdict__option")
+    found = asks.prefetch_related("options").in_bulk(about.values())
+    for item, ask_id in about.items():
+        if ask_id in found:
+            item.payload = payloads.of_ask(item.payload, item.kind, found[ask_id])
+    OutboxItem.objects.bulk_update(about, ["payload"])
+
+
+def _sinks(item: OutboxItem, endpoints: list[WebhookEndpoint]) -> Iterable[WebhookEndpoint | None]:
+    hook_kinds = settings.NEEDS_YOU_EVENT_HOOK_KINDS
+    if settings.NEEDS_YOU_EVENT_HOOK and (not hook_kinds or item.kind in hook_kinds):
+        yield None
+    for endpoint in endpoints:
+        if not endpoint.kinds or item.kind in endpoint.kinds:
+            yield endpoint
+
+
+@transaction.atomic
+def claim(sink: Sink, limit: int) -> list[Parcel]:
+    """Up to ``limit`` deliveries that are due, claimed for one attempt each."""
+    rows = breaker.probing_once(list(_due(sink).order_by("next_try", "pk")[:limit]))
+    if not rows:
+        return []
+    lapses = database_now() + LEASE
+    for row in rows:
+        row.attempts, row.next_try = row.attempts + 1, lapses
+    Delivery.objects.bulk_update(rows, ["attempts", "next_try"])
+    return [_parcel(row) for row in rows]
+
+
+def _due(sink: Sink) -> QuerySet[Delivery]:
+    due = (
+        Delivery.objects.select_for_update(of=("self",), skip_locked=True)
+        .select_related("item", "endpoint")
+        .filter(state=DeliveryState.QUEUED, next_try__lte=ClockNow())
+    )
+    if sink is Sink.HOOK:
+        return due.filter(endpoint=None)
+    closed = Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=ClockNow())
+    return due.filter(closed, endpoint__active=True)
+
+
+def _parcel(row: Delivery) -> Parcel:
+    item, endpoint = row.item, row.endpoint
+    return Parcel(
+        delivery_id=row.pk,
+        attempt=row.attempts,
+        uid=item.uid,
+        kind=item.kind,
+        at=item.created_at.isoformat(),
+        actor=item.actor,
+        subject=item.subject,
+        payload=item.payload,
+        endpoint_id=endpoint.pk if endpoint else None,
+        url=endpoint.url if endpoint else "",
+        secrets=endpoint.secrets if endpoint else (),
+    )
+
+
+def still_wanted(parcel: Parcel) -> bool:
+    """Whether it still concerns the endpoint's owner. A hook belongs to the whole machine."""
+    return parcel.endpoint_id is None or recipients.still_concerned(parcel.delivery_id)
+
+
+@transaction.atomic
+def delivered(parcel: Parcel) -> None:
+    """The sink took it. Said again or too late, it changes nothing."""
+    _hold_endpoint(parcel)
+    held = _held(parcel).update(state=DeliveryState.DELIVERED, delivered_at=Now(), last_error="")
+    if held and parcel.endpoint_id is not None:
+        breaker.works(parcel.endpoint_id)
+
+
+@transaction.atomic
+def failed(parcel: Parcel, error: Undelivered) -> None:
+    """The sink did not take it: it is tried again after a while, or given up."""
+    why = str(error).replace("\x00", "\ufffd")[:MAX_ERROR]
+    _hold_endpoint(parcel)
+    if error.for_good or parcel.attempt >= MAX_ATTEMPTS:
+        held = _held(parcel).update(state=DeliveryState.GIVEN_UP, last_error=why)
+    else:
+        pause = pause_after(parcel.attempt)
+        held = _held(parcel).update(next_try=ClockNow() + pause, last_error=why)
+    if held and parcel.endpoint_id is not None:
+        if error.gone:
+            breaker.switch_off(parcel.endpoint_id, why)
+        elif not error.for_good:
+            breaker.fails(parcel.endpoint_id, why)
+
+
+def _hold_endpoint(parcel: Parcel) -> None:
+    if parcel.endpoint_id is not None:
+        breaker.hold(parcel.endpoint_id)
+
+
+def unclaim(parcel: Parcel) -> None:
+    """A courier that stops puts back what it had not finished."""
+    _held(parcel).update(next_try=Now(), attempts=F("attempts") - 1)
+
+
+def pause_after(attempt: int) -> timedelta:
+    """How long to wait after that failed attempt, with a tenth of jitter."""
+    seconds = PAUSES[min(attempt, len(PAUSES)) - 1]
+    return timedelta(seconds=seconds * (1 + random.random() / 10))  # noqa: S311
+
+
+def prune() -> int:
+    """Remove old items of which nothing is to be delivered any more; how many rows."""
+    queued = Delivery.objects.filter(item=OuterRef("pk"), state=DeliveryState.QUEUED)
+    old = OutboxItem.objects.filter(
+        ~Exists(queued), spread_at__isnull=False, created_at__lt=Now() - KEPT
+    )
+    ids = list(old.order_by("pk").values_list("pk", flat=True)[: BATCH * 10])
+    return OutboxItem.objects.filter(pk__in=ids).delete()[0]
+
+
+def _held(parcel: Parcel) -> QuerySet[Delivery]:
+    """The delivery while this attempt is the one that counts."""
+    return Delivery.objects.filter(
+        pk=parcel.delivery_id, attempts=parcel.attempt, state=DeliveryState.QUEUED
+    )

@@ -1,0 +1,112 @@
+"""The arguments of a call as rows of a table: nested values under their names, what changed signed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.text.json_input import is_json
+
+MOST_ROWS = 150
+"""Beyond these, only the values at the top have rows; what is inside of them is read as JSON."""
+_GONE = object()
+
+
+class _Words(str):
+    """A value as it is read already."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value of a call.
+
+    `sign` is "-" for what was asked before, "+" for what replaced it. `depth` counts the names
+    around it; a row of a list or an object says only how much is in it, and `is_group`.
+    """
+
+    sign: str
+    name: str
+    value: str
+    path: str = ""
+    depth: int = 0
+    is_group: bool = False
+
+
+def rows_of(now: object, was: object = _GONE) -> list[Row]:
+    """The rows of a call's params, beside those of the call that it replaced, if it replaced one."""
+    present = _named(now)
+    before = present if was is _GONE else _named(was)
+    if _size(present) + _size(before) > MOST_ROWS * 2:
+        present, before = _read_out(present), _read_out(before)
+    return list(_members(present, before, "", 0))
+
+
+def words_of(value: object) -> str:
+    """A value as it is read: text bare; all else, and text that looks like it, as JSON."""
+    if isinstance(value, _Words):
+        return str(value)
+    if isinstance(value, str) and value.strip() == value and value and not is_json(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _named(params: object) -> dict[str, Any]:
+    """The params by their names; what is not an object has one value."""
+    return params if isinstance(params, dict) else {"value": params}
+
+
+def _read_out(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: _Words(words_of(value)) for name, value in params.items()}
+
+
+def _size(value: object) -> int:
+    """How many rows a value would have, counted no further than is needed."""
+    found, waiting = 0, [value]
+    while waiting and found <= MOST_ROWS * 2:
+        found += 1
+        waiting.extend(inner for _, inner in _inside(waiting.pop()))
+    return found
+
+
+def _inside(value: object) -> Sequence[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return list(value.items())
+    return [(f"[{n}]", one) for n, one in enumerate(value)] if isinstance(value, list) else []
+
+
+def _members(now: dict[str, Any], was: dict[str, Any], path: str, depth: int) -> Iterator[Row]:
+    for name in [*now, *(name for name in was if name not in now)]:
+        yield from _pair(name, now.get(name, _GONE), was.get(name, _GONE), f"{path}/{name}", depth)
+
+
+def _pair(name: str, now: object, was: object, path: str, depth: int) -> Iterator[Row]:
+    if _inside(now) and _inside(was) and type(now) is type(was):
+        yield Row("", name, _count(now), path, depth, is_group=True)
+        yield from _members(dict(_inside(now)), dict(_inside(was)), path, depth + 1)
+    elif now is not _GONE and was is not _GONE and words_of(now) == words_of(was):
+        yield Row("", name, words_of(now), path, depth)
+    else:
+        if was is not _GONE:
+            yield from _one("-", name, was, path, depth)
+        if now is not _GONE:
+            yield from _one("+", name, now, path, depth)
+
+
+def _one(sign: str, name: str, value: object, path: str, depth: int) -> Iterator[Row]:
+    """A value that only one side has, with all that is in it."""
+    inside = _inside(value)
+    if not inside:
+        yield Row(sign, name, words_of(value), path, depth)
+        return
+    yield Row(sign, name, _count(value), path, depth, is_group=True)
+    for inner, part in inside:
+        yield from _one(sign, inner, part, f"{path}/{inner}", depth + 1)
+
+
+def _count(value: object) -> str:
+    number, what = len(_inside(value)), "value" if isinstance(value, dict) else "item"
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,169 @@
+"""A bound call as the fields of a form, and back: what was not touched stays exactly as it was.
+
+Every value that is no object has a field; a list, and an object with nothing in it, is edited as
+JSON. What cannot be read as the type that it has is handed on as the text it is, so that the verb
+that approves refuses it by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from agents.text import json_input
+from asks.actions import editing
+from asks.actions.schema import Flaw, inside
+from asks.actions.schema_lookup import Place, type_of
+from asks.canonical_json import Json
+from asks.models import Gate
+from workspace.pages.cards.call_rows import words_of
+
+PREFIX = "edit"
+MOST_FIELDS = 60
+"""Of a call with more values than these, all is edited as JSON in one field."""
+MOST_CHOICES = 50
+LINE = 80
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value to change. `kind` is line, text, json or choice; `choices` are JSON and words."""
+
+    name: str
+    label: str
+    kind: str
+    text: str
+    choices: tuple[tuple[str, str], ...] = ()
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A value that has a field, with its place in the params and what the schema says of it."""
+
+    path: Path
+    value: Json
+    place: Place
+
+    @property
+    def name(self) -> str:
+        steps = (step.replace("~", "~0").replace("/", "~1") for step in self.path)
+        return PREFIX + "".join(f"/{step}" for step in steps)
+
+    @property
+    def label(self) -> str:
+        label = ""
+        for step in self.path:
+            label = inside(label, step)
+        return label or "all of it"
+
+
+def fields_of(gate: Gate, params: Json = None) -> tuple[Field, ...]:
+    """The fields of a gate's call, or of the params that are to take the place of its own."""
+    whole = editing.asked(gate) if params is None else params
+    return tuple(_field(leaf) for leaf in _leaves(gate, whole))
+
+
+def with_typed(
+    fields: Sequence[Field], typed: Mapping[str, str], flaws: Sequence[Flaw] = ()
+) -> tuple[Field, ...]:
+    """The fields again with what was typed into them, and what is wrong with it."""
+    return tuple(
+        replace(field, text=typed.get(field.name, field.text), wrong=_wrong_with(field, flaws))
+        for field in fields
+    )
+
+
+def read(gate: Gate, typed: Mapping[str, str]) -> Json:
+    """The params that the fields of a form say, by the fields' names."""
+    params: Json = json.loads(json.dumps(editing.asked(gate)))  # noqa: TID251  our own writing
+    for leaf in _leaves(gate, params):
+        text = typed.get(leaf.name)
+        if text is not None and _lines(text) != _lines(_field(leaf).text):
+            params = _put(params, leaf.path, _value(leaf, _lines(text)))
+    return params
+
+
+def _wrong_with(field: Field, flaws: Sequence[Flaw]) -> str:
+    """What is wrong at a field's place, or inside of the JSON that it holds."""
+    found = [flaw for flaw in flaws if flaw.path == field.label]
+    if field.kind == "json":
+        starts = (f"{field.label}[", f"{field.label}.")
+        found += [flaw for flaw in flaws if flaw.path.startswith(starts)]
+        found += [flaw for flaw in flaws if field.name == PREFIX and flaw not in found]
+    return " ".join(
+        flaw.why if flaw.path == field.label else f"{flaw.path}: {flaw.why}".lstrip(": ")
+        for flaw in found[:5]
+    )
+
+
+def _leaves(gate: Gate, params: Json) -> list[_Leaf]:
+    root = Place(gate.schema, gate.schema)
+    leaves = list(islice(_inside(params, root, ()), MOST_FIELDS + 1))
+    return leaves if len(leaves) <= MOST_FIELDS else [_Leaf((), params, root)]
+
+
+def _inside(value: Json, place: Place, path: Path) -> Iterator[_Leaf]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _inside(inner, place.member(name), (*path, name))
+    elif value is not None or place.types - {"null"}:
+        yield _Leaf(path, value, place)
+
+
+def _field(leaf: _Leaf) -> Field:
+    value, choices = leaf.value, _choices(leaf)
+    if choices:
+        return Field(leaf.name, leaf.label, "choice", json.dumps(value), choices)
+    if isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, indent=1)
+        return Field(leaf.name, leaf.label, "json", text)
+    if value is None:
+        return Field(leaf.name, leaf.label, "line", "")
+    text = value if isinstance(value, str) else json.dumps(value)
+    is_long = len(text) > LINE or "\n" in text
+    return Field(leaf.name, leaf.label, "text" if is_long else "line", text)
+
+
+def _choices(leaf: _Leaf) -> tuple[tuple[str, str], ...]:
+    listed = leaf.place.choices
+    if isinstance(leaf.value, bool) and not listed:
+        listed = [True, False]
+    if not listed or len(listed) > MOST_CHOICES or any(isinstance(v, dict | list) for v in listed):
+        return ()
+    offered = listed if leaf.value in listed else [leaf.value, *listed]
+    return tuple((json.dumps(value), words_of(value)) for value in offered)
+
+
+def _value(leaf: _Leaf, text: str) -> Json:
+    """The text of a field as a value: of the type that it had, or that its place takes."""
+    allowed = leaf.place.types or {type_of(leaf.value)}
+    if isinstance(leaf.value, str) and not _choices(leaf):
+        return text
+    try:
+        read = json_input.read(text, parse_constant=_no_number)
+    except ValueError:
+        return text
+    return read if type_of(read) in allowed else text
+
+
+def _no_number(name: str) -> Json:
+    raise ValueError(name)
+
+
+def _lines(text: str) -> str:
+    """Forms send line ends in their own way."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _put(params: Json, path: Path, value: Json) -> Json:
+    if not path:
+        return value
+    place = params
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return params

@@ -1,0 +1,244 @@
+"""All that a card of an ask shows, read once and kept apart from the database.
+
+An open ask never changes: neither do its options, its gate or its words. What does (votes, a claim,
+a deadline) moves its `card_version`, so what is read here may be kept as long as that stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Count, F, OuterRef, Prefetch, QuerySet, Subquery
+
+from agents.models import Agent
+from asks.lifecycle import AskKind, Style
+from asks.models import Ask, Gate
+from workspace.pages.cards import proposals
+from workspace.pages.cards.call_rows import Row, rows_of, words_of
+from workspace.pages.cards.edit_form import Field
+from workspace.pages.cards.rules import ChangeFacts, RuleFacts, changes_of, rules_of
+from workspace.templatetags.words import age
+
+TITLE_LENGTH = 160
+"""Characters. A longer question is set as prose instead of as a title."""
+MOST_BUTTONS = 6
+"""More options than these are chosen from a list."""
+SHOWN_GATES = 20
+"""Earlier gates of the session beyond these are in its thread."""
+DOORS_OWN = frozenset({"eve"})
+"""What a protocol's door keeps of a request: its ids, and what the card shows of it anyway."""
+
+
+@dataclass(frozen=True)
+class OptionFacts:
+    key: str
+    label: str
+    detail: str
+    style: str
+    wants_reason: bool = False
+
+    @property
+    def is_danger(self) -> bool:
+        return self.style == Style.DANGER
+
+
+@dataclass(frozen=True)
+class ActionFacts:
+    """What exactly will happen, and the binding that goes with an answer to it."""
+
+    operation: str
+    rows: tuple[Row, ...]
+    changed: int
+    total: int
+    action_hash: str
+    policy_version: int
+    run_version: str
+
+    @property
+    def short_hash(self) -> str:
+        digest = self.action_hash.removeprefix("v1:")
+        return f"{digest[:4]} {digest[4:8]}"
+
+
+@dataclass(frozen=True)
+class EarlierGate:
+    """A gate of the same session that was decided before this one was raised."""
+
+    number: int
+    prompt: str
+    answer: str
+    by: str
+    text: str
+
+
+@dataclass(frozen=True)
+class AskFacts:
+    """All that the card of an open ask shows."""
+
+    id: int
+    session_id: int
+    kind: str
+    agent_slug: str
+    run_number: int
+    gate_number: int | None
+    opened_at: datetime
+    age: str
+    expires_at: datetime | None
+    prompt_html: str
+    is_long: bool
+    options: tuple[OptionFacts, ...]
+    free_text: bool
+    money_critical: bool
+    action: ActionFacts | None
+    requested: tuple[tuple[str, str], ...]
+    added: tuple[tuple[str, str], ...]
+    rules: RuleFacts
+    changes: ChangeFacts | None
+    earlier: tuple[EarlierGate, ...] = ()
+    fields: tuple[Field, ...] = ()
+    imported: bool = False
+
+    @property
+    def wants_reason(self) -> bool:
+        return any(option.wants_reason for option in self.options)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the answer is chosen from a list rather than by a button of its own."""
+        return len(self.options) > MOST_BUTTONS
+
+    @property
+    def has_details(self) -> bool:
+        return any(option.detail for option in self.options)
+
+    @property
+    def is_approval(self) -> bool:
+        return self.kind == AskKind.APPROVAL
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether words may go with the chosen option, such as why it is rejected."""
+        return self.is_approval and bool(self.options) and not self.free_text
+
+    def option(self, key: str) -> OptionFacts | None:
+        return next((option for option in self.options if option.key == key), None)
+
+
+def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
+    """Adds what a card shows of before: one query more for any number of asks.
+
+    The ask that each one replaced, whose action is shown struck out, its session's last gates, and
+    how large the team is. The votes, where there are some, come `with_votes`.
+    """
+    owners = Agent.owners.through.objects.filter(agent=OuterRef("agent")).values("agent")
+    team = Subquery(owners.annotate(size=Count("pk")).values("size"))  # type: ignore[misc]
+    decided = Gate.objects.filter(
+        ask__verdict__isnull=False, number__gte=F("session__gate_count") - SHOWN_GATES
+    )
+    gates = decided.select_related("ask__verdict__decided_by").order_by("number")
+    related = ("supersedes__gate", "agent", "session", "run", "gate", "claimed_by", "answered_by")
+    return (
+        asks.annotate(team=team)
+        .select_related(*related)
+        .prefetch_related(Prefetch("session__gates", gates, to_attr="decided_gates"))
+    )
+
+
+def facts_of(ask: Ask) -> AskFacts:
+    """Reads an ask that came with all that it shows (`asks.queue.with_card_facts`)."""
+    gate, rules = gate_of(ask), rules_of(ask)
+    return AskFacts(
+        id=ask.pk,
+        session_id=ask.session_id,
+        kind=ask.kind,
+        agent_slug=ask.agent.slug,
+        run_number=ask.run.number,
+        gate_number=gate.number if gate else None,
+        opened_at=ask.opened_at,
+        age=age(ask.opened_at),
+        expires_at=ask.expires_at,
+        prompt_html=ask.prompt_html,
+        is_long=_is_long(ask.prompt),
+        options=tuple(
+            OptionFacts(
+                option.key,
+                option.label,
+                option.detail,
+                option.style,
+                rules.wants_reason(option.style, option.meaning),
+            )
+            for option in ask.options.all()
+        ),
+        free_text=ask.free_text,
+        money_critical=ask.money_critical,
+        action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
+        requested=tuple((name, words_of(value)) for name, value in _requested(ask).items()),
+        added=tuple(
+            (name, words_of(value))
+            for name, value in ask.context.items()
+            if name not in DOORS_OWN and (name != "request" or not _requested(ask))
+        ),
+        earlier=_earlier(ask, gate) if gate else (),
+        fields=proposals.fields_of(ask, gate),
+        rules=rules,
+        changes=changes_of(ask),
+        imported=ask.imported,
+    )
+
+
+def _requested(ask: Ask) -> dict[str, object]:
+    """What the run was asked to do, if its protocol tells: ``request`` of the ask's context."""
+    found = ask.context.get("request")
+    return found if isinstance(found, dict) else {}
+
+
+def gate_of(ask: Ask) -> Gate | None:
+    try:
+        return ask.gate
+    except ObjectDoesNotExist:
+        return None
+
+
+def _gate_before(ask: Ask) -> Gate | None:
+    """The gate of the ask that this one replaced."""
+    try:
+        return gate_of(ask.supersedes)
+    except ObjectDoesNotExist:
+        return None
+
+
+def _is_long(prompt: str) -> bool:
+    return len(prompt.split("\n\n", 1)[0]) > TITLE_LENGTH
+
+
+def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
+    decided: list[Gate] = getattr(ask.session, "decided_gates", [])
+    return tuple(
+        EarlierGate(
+            one.number,
+            one.ask.prompt.partition("\n")[0],
+            one.ask.verdict.option_label,
+            one.ask.verdict.decided_by.get_username(),
+            one.ask.verdict.text,
+        )
+        for one in decided
+        if one.number < gate.number
+    )
+
+
+def _action(gate: Gate, before: Gate | None, *, said: str) -> ActionFacts:
+    """The action as its card shows it: a value that is the question itself is not said twice."""
+    found = rows_of(gate.params, before.params) if before else rows_of(gate.params)
+    rows = tuple(row for row in found if row.value != said)
+    values = [row for row in rows if not row.is_group]
+    return ActionFacts(
+        operation=gate.operation,
+        rows=rows,
+        changed=len({row.path for row in values if row.sign}),
+        total=len({row.path for row in values}),
+        action_hash=gate.action_hash,
+        policy_version=gate.policy_version,
+        run_version=gate.run_version,
+    )

@@ -1,0 +1,106 @@
+"""A changed call on its way through the page: typed, looked at once more, then approved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from agents.text import json_input
+from asks import access
+from asks.actions import binding, editing
+from asks.actions.schema import UNUSABLE, Flaw
+from asks.canonical_json import Json
+from asks.lifecycle import Meaning
+from asks.models import Ask, Gate, Option
+from asks.policies import terms
+from workspace.pages.cards import edit_form
+from workspace.pages.cards.call_rows import Row, rows_of
+from workspace.pages.cards.edit_form import Field
+
+
+@dataclass(frozen=True)
+class Change:
+    """What will be approved instead of what was asked, to be looked at before that."""
+
+    rows: tuple[Row, ...]
+    json: str
+    short_hash: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The params that a form says, which are not those that were asked about."""
+
+    gate: Gate
+    params: Json
+    typed: Mapping[str, str]
+
+    @property
+    def fits(self) -> bool:
+        """Whether it may be made and nothing is wrong with it."""
+        ask = self.gate.ask
+        return may_be_edited(ask, self.gate) and not editing.flaws(ask, self.gate, self.params)
+
+    def fields(self, gate: Gate, flaws: tuple[Flaw, ...] = ()) -> tuple[Field, ...]:
+        """The form again as it was filled in, for the call that is asked about now."""
+        fields = edit_form.fields_of(gate, None if self.typed else self.params)
+        return edit_form.with_typed(fields, self.typed, flaws)
+
+    def change(self) -> Change:
+        """To be looked at once more."""
+        digest = editing.action_hash(self.gate, self.params).removeprefix(binding.PREFIX)
+        return Change(
+            tuple(rows_of(self.params, editing.asked(self.gate))),
+            json.dumps(self.params, ensure_ascii=False),
+            f"{digest[:4]} {digest[4:8]}",
+        )
+
+
+def may_be_edited(ask: Ask, gate: Gate | None) -> bool:
+    """Whether the policy lets an owner change this call, and a change could be checked."""
+    if gate is None or ask.money_critical or gate.schema is UNUSABLE:
+        return False
+    kept = terms.of(ask)
+    return kept.may_edit and not kept.many_decide
+
+
+def fields_of(ask: Ask, gate: Gate | None) -> tuple[Field, ...]:
+    """The fields with which a card offers to change its call; none where it does not."""
+    approves = any(option.meaning == Meaning.APPROVE for option in ask.options.all())
+    if gate is None or not approves or not may_be_edited(ask, gate):
+        return ()
+    return edit_form.fields_of(gate)
+
+
+def of(
+    person: User, ask_id: int, *, option: str, typed: Mapping[str, str], whole: str
+) -> Proposal | None:
+    """What a form proposes; None if it changes nothing, or would not approve it anyway.
+
+    `typed` are its fields, `whole` the params as JSON where they were looked at already.
+    """
+    if (not typed and not whole) or "\x00" in option:
+        return None
+    gate = Gate.objects.select_related("ask").filter(ask__in=access.asks_of(person), ask=ask_id)
+    found = gate.first()
+    if found is None or not (not option or _approves(ask_id, option)):
+        return None
+    params = _parsed(whole) if whole else edit_form.read(found, typed)
+    if not editing.is_change(found, params):
+        return None
+    return Proposal(found, params, {} if whole else typed)
+
+
+def _approves(ask_id: int, key: str) -> bool:
+    return Option.objects.filter(ask=ask_id, key=key, meaning=Meaning.APPROVE).exists()
+
+
+def _parsed(whole: str) -> Json:
+    """What is no JSON is the text that it is, and does not fit."""
+    try:
+        return json_input.read(whole)
+    except ValueError:
+        return whole

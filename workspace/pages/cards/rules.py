@@ -1,0 +1,170 @@
+"""What a policy asks of those who answer, in words for a card: how many, who not, by when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from django.db.models import Prefetch, prefetch_related_objects
+
+from asks.actions import binding, difference
+from asks.actions.difference import Change, Difference, Piece
+from asks.lifecycle import Meaning
+from asks.models import Ask, Vote
+from asks.policies import terms
+from asks.policies.terms import Kept
+
+
+@dataclass(frozen=True)
+class RuleFacts:
+    """The rules of one ask; an empty text is a rule that does not apply."""
+
+    quorum: str = ""
+    votes: tuple[str, ...] = ()
+    four_eyes: str = ""
+    group: str = ""
+    confidential: bool = False
+    proof: str = ""
+    deadline: str = ""
+    claimed_by: str = ""
+    claimed_at: datetime | None = None
+    may_be_claimed: bool = True
+    extensions_left: int = 0
+    reason_for: frozenset[str] = frozenset()
+    files: tuple[tuple[str, str], ...] = ()
+    escalation: str = ""
+    escalates_at: datetime | None = None
+    version: int = 0
+
+    def wants_reason(self, style: str, meaning: str) -> bool:
+        return bool(self.reason_for & {style, meaning})
+
+
+def with_votes(asks: Iterable[Ask]) -> list[Ask]:
+    """The same asks with their votes: one query, and none where nobody votes."""
+    found = list(asks)
+    voted_on = [ask for ask in found if terms.of(ask).many_decide]
+    if voted_on:
+        votes = Vote.objects.select_related("voter", "principal").order_by("pk")
+        prefetch_related_objects(voted_on, Prefetch("votes", votes))
+    return found
+
+
+def rules_of(ask: Ask) -> RuleFacts:
+    """Reads an ask that came `with_votes`, with its claim and its group."""
+    kept, gate = terms.of(ask), binding.gate_of(ask)
+    return RuleFacts(
+        quorum=_quorum(kept) if kept.many_decide else "",
+        votes=tuple(_voted(vote) for vote in ask.votes.all()) if kept.many_decide else (),
+        four_eyes=_four_eyes(kept),
+        group=ask.answered_by.name if ask.answered_by else "",
+        confidential=ask.confidential,
+        proof=_proof(kept),
+        deadline=_deadline(ask, kept),
+        claimed_by=ask.claimed_by.get_username() if ask.claimed_by else "",
+        claimed_at=ask.claimed_at,
+        may_be_claimed=_may_be_claimed(ask, kept),
+        extensions_left=max(kept.extensions - ask.extended, 0) if kept.extend_by else 0,
+        reason_for=frozenset(kept.reason_for),
+        files=tuple(sorted(gate.files.items())) if gate else (),
+        escalation=kept.escalate_to,
+        escalates_at=None if ask.escalated_to_id else kept.escalate_at,
+        version=ask.card_version,
+    )
+
+
+def _may_be_claimed(ask: Ask, kept: Kept) -> bool:
+    """Only where there is a team, of whom one decides."""
+    team = ask.answered_by is not None or (getattr(ask, "team", None) or 1) > 1
+    return team and not kept.many_decide and not ask.money_critical
+
+
+def _quorum(kept: Kept) -> str:
+    quorum = kept.quorum
+    of = quorum.of or kept.voters
+    rest = (
+        "The first rejection decides."
+        if quorum.rejection == "first_decides"
+        else f"All {of} must vote first."
+    )
+    return f"{quorum.approvals} of {of} must approve. {rest}"
+
+
+def _voted(vote: Vote) -> str:
+    name, principal = vote.voter.get_username(), vote.principal.get_username()
+    who = name if name == principal else f"{name} for {principal}"
+    verb = "rejected" if vote.meaning == Meaning.DENY else "voted"
+    return f"{who} {verb}: {vote.option_label}"
+
+
+def _four_eyes(kept: Kept) -> str:
+    names = " and ".join(kept.started_for)
+    if kept.four_eyes == "kept":
+        return f"Started for {names}, so somebody else must answer (four eyes)."
+    if kept.four_eyes == "waived":
+        return (
+            f"Started for {names}, and nobody else can answer: policy version {kept.policy} "
+            "waives the second pair of eyes. That is recorded."
+        )
+    return ""
+
+
+def _proof(kept: Kept) -> str:
+    minutes = kept.reauthenticate_within
+    return f"You must have signed in within the last {minutes} minutes." if minutes else ""
+
+
+def _deadline(ask: Ask, kept: Kept) -> str:
+    """The deadline on the clocks of those whose hours are counted, three of them at the most."""
+    if ask.expires_at is None:
+        return ""
+    zones = list(dict.fromkeys(hours.zone for hours in kept.calendars))[:3]
+    return ", ".join(
+        f"{ask.expires_at.astimezone(ZoneInfo(zone)):%a %-d %b %H:%M} in {zone.replace('_', ' ')}"
+        for zone in zones
+    )
+
+
+@dataclass(frozen=True)
+class ChangeFacts:
+    """What changed since the ask that this one stands in for was looked at."""
+
+    prompt: tuple[Piece, ...]
+    values: tuple[tuple[str, str, str], ...]
+    policy: str
+    whys: tuple[str, ...]
+    run: str
+
+
+def changes_of(ask: Ask) -> ChangeFacts | None:
+    """Reads an ask that came with the one it replaced, if it replaced one and something differs."""
+    before = getattr(ask, "supersedes", None)
+    found = difference.between(before, ask) if before is not None else Difference()
+    if not found:
+        return None
+    return ChangeFacts(
+        prompt=found.prompt,
+        values=(*_operation(found), *(_change(one) for one in _to_list(found))),
+        policy="policy version {} → {}".format(*found.policy) if found.policy else "",
+        whys=found.policy_whys,
+        run="run {} → {}".format(*found.run) if found.run else "",
+    )
+
+
+def _to_list(found: Difference) -> tuple[Change, ...]:
+    """Values inside of others; those at the top stand with the action itself."""
+    nested = tuple(one for one in found.params if set(one.path) & {".", "["})
+    return (*nested, *found.files, *found.rules)
+
+
+def _operation(found: Difference) -> tuple[tuple[str, str, str], ...]:
+    return (("operation", *found.operation),) if found.operation else ()
+
+
+def _change(one: Change) -> tuple[str, str, str]:
+    before = "" if one.new else json.dumps(one.before, ensure_ascii=False)
+    now = "" if one.gone else json.dumps(one.now, ensure_ascii=False)
+    return one.path, before, now

@@ -1,0 +1,188 @@
+"""Fragments that change a page that is open: what the live sockets send and what polling gets.
+
+Every fragment is a sequence of out-of-band elements for htmx. Nothing here is a whole page. All
+functions read the database synchronously.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.models import Event, Session
+from asks import access, queue, queue_page
+from asks.models import Ask
+from asks.queue_page import PAGE_SIZE, Place
+from workspace.pages.cards import markup
+from workspace.pages.cards.facts import facts_of, with_past
+from workspace.pages.cards.rules import with_votes
+from workspace.text.markdown import assembled
+
+HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
+"""A message that says only that the server is there."""
+
+
+Held = frozenset[str]
+"""The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What brings a page up to date, and which cards it holds afterwards."""
+
+    html: str
+    have: Held
+
+
+def events_html(events: Iterable[Event]) -> str:
+    """One message that appends events to a thread; empty when there are none."""
+    return thread_html(event_html(event) for event in events)
+
+
+def thread_html(rendered: Iterable[str]) -> str:
+    """The same of events that are rendered already (`event_html`)."""
+    items = "".join(rendered)
+    return f'<ol id="stream" hx-swap-oob="beforeend">{items}</ol>' if items else ""
+
+
+def event_html(event: Event) -> str:
+    """One item of a thread."""
+    return render_to_string("parts/event.html", {"event": event})
+
+
+def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
+    """What is new and what is over on a page that shows this person's queue from its top."""
+    return _changes(
+        person,
+        queue_page.first_places(person)[:PAGE_SIZE],
+        queue_page.blocked(person),
+        have,
+    )
+
+
+def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> Changes:
+    """The same for the page of one session: only its own asks are cards there."""
+    asks = queue.open_asks(person).filter(session=session)
+    return _changes(person, queue_page.places_of(asks), [], have)
+
+
+def _changes(
+    person: AbstractBaseUser, asks: list[Place], blocked: list[Session], have: Held
+) -> Changes:
+    held = dict(name.partition(".")[::2] for name in have)
+    asked = {f"ask-{place.pk}": place for place in asks}
+    stuck = {f"session-{session.pk}": session for session in blocked}
+    now = {name: str(place.version) for name, place in asked.items()} | dict.fromkeys(stuck, "")
+    now |= _wait_elsewhere(person, held.keys() - now.keys())
+    moved = [name for name, version in now.items() if held.get(name, version) not in ("", version)]
+    names = frozenset(f"{name}.{version}" if version else name for name, version in now.items())
+    if not moved and now.keys() == held.keys():
+        return Changes("", names)
+    html = "".join(markup.ask_cards([asked[name] for name in asked if name not in held], csrf=""))
+    html += _blocked([session for name, session in stuck.items() if name not in held])
+    arrived = f'<div id="cards" hx-swap-oob="beforeend">{html}</div>' if html else ""
+    news = arrived + standing_html(_numbers(moved, "ask-"))
+    over = _gone(person, frozenset(held.keys() - now.keys()))
+    return Changes(news + over + badge_html(queue.badge(person)), names)
+
+
+def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str, str]:
+    """Those of the named cards that still wait, although not at the top of the queue."""
+    asks, sessions = _numbers(names, "ask-"), _numbers(names, "session-")
+    waiting: dict[str, str] = {}
+    if asks:
+        still = access.asks_for(person).filter(pk__in=asks)
+        found = still.values_list("pk", "card_version")
+        waiting |= {f"ask-{pk}": str(version) for pk, version in found}
+    if sessions:
+        stuck = queue.blocked_sessions(person).filter(pk__in=sessions)
+        waiting |= dict.fromkeys((f"session-{pk}" for pk in stuck.values_list("pk", flat=True)), "")
+    return waiting
+
+
+def standing_html(asks: Iterable[int]) -> str:
+    """What has moved on cards that stay: votes, a claim, the deadline. What is typed there stays."""
+    found = with_votes(with_past(queue.with_card_facts(Ask.objects.filter(pk__in=asks))))
+    return "".join(
+        render_to_string("parts/card_standing.html", {"ask": facts_of(ask), "csrf": ""})
+        for ask in found
+    )
+
+
+def _blocked(sessions: list[Session]) -> str:
+    said = markup.last_words(sessions)
+    return "".join(
+        markup.blocked_card(session, csrf="", said=said.get(session.pk, "")) for session in sessions
+    )
+
+
+def _gone(person: AbstractBaseUser, names: Held) -> str:
+    """Each card that is over, replaced by what came of it.
+
+    A name that is no card of this person's is skipped.
+    """
+    asks = _numbers(names, "ask-")
+    over = queue.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
+    settled = [oob(markup.settled_card(ask)) for ask in over]
+    known = {f"ask-{ask.pk}" for ask in over}
+    known |= {f"session-{number}" for number in _numbers(names, "session-")}
+    settled += [
+        oob(markup.moved_on_card(number, words="It is not blocked any more."))
+        for number in sorted(_numbers(names, "session-"))
+    ]
+    lost = [
+        format_html('<div id="{}" hx-swap-oob="delete"></div>', name)
+        for name in sorted(names - known)
+    ]
+    return "".join([*settled, *lost])
+
+
+def _numbers(names: Iterable[str], prefix: str) -> set[int]:
+    """The ids of names such as `ask-12`; anything else, however odd, is left out."""
+    rests = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+    return {int(rest) for rest in rests if rest.isascii() and rest.isdigit() and len(rest) < 19}
+
+
+def session_state_html(session: Session, *, csrf: str, oob: bool = True) -> str:
+    """The head of a session's page: status, reason, and what a person may do."""
+    context = {"session": session, "csrf": csrf, "oob": oob}
+    return render_to_string("parts/session_state.html", context)
+
+
+def composer_html(
+    session: Session, *, csrf: str, refused: str = "", typed: str = "", sent: bool = False
+) -> SafeString:
+    """The box to write to a session; with why and what was typed, when it was not sent."""
+    context = {"session": session, "csrf": csrf, "refused": refused, "typed": typed, "sent": sent}
+    return assembled(render_to_string("parts/composer.html", context))
+
+
+def badge_html(count: int) -> SafeString:
+    """Both badges, for a page that is open."""
+    return assembled(
+        "".join(
+            render_to_string("parts/badge.html", {"id": name, "waiting": count, "oob": True})
+            for name in ("needs-badge", "needs-badge-tab")
+        )
+    )
+
+
+def toast_html(words: str, *, href: str = "", link: str = "") -> SafeString:
+    """A short message in the corner."""
+    toast = render_to_string("parts/toast.html", {"words": words, "href": href, "link": link})
+    return assembled(f'<div id="toasts" hx-swap-oob="beforeend">{toast}</div>')
+
+
+def oob(card: str) -> SafeString:
+    """A card that takes the place of the one with its id, wherever that is on the page."""
+    return assembled(card.replace("<article ", '<article hx-swap-oob="true" ', 1))
+
+
+def held(names: str) -> Held:
+    """The cards that a page says it holds: `ask-1.0,session-2`, at most 500 of them."""
+    return frozenset(name for name in names.split(",")[:500] if 0 < len(name) < 40)

@@ -1,0 +1,56 @@
+"""The conversation of a session: what each completed turn added to it, as rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import transaction
+
+from agents.db import statements
+from agents.db.statements import Prepared
+from agents.lifecycle import LIVE_RUNS, RunStatus
+from agents.locking import lock_session
+from agents.models import Run
+from workspace.protocols.eve.models import EveTurn
+
+#: Statuses of a run whose turn is part of the conversation.
+COUNTED = (RunStatus.COMPLETED, RunStatus.CONTINUED, RunStatus.WAITING_HUMAN)
+
+_KEEP = """
+INSERT INTO workspace_eveturn (session_id, run_id, messages, forgotten) VALUES (%s, %s, %s, false)
+ON CONFLICT (run_id) DO UPDATE SET messages = EXCLUDED.messages RETURNING run_id
+"""
+
+
+def of(session_id: int) -> list[Any]:
+    """The messages so far, oldest first: pydantic-ai's, as JSON."""
+    return [message for turn in _TURNS.all(session_id) for message in turn.messages]
+
+
+_TURNS = Prepared(
+    lambda pk: (
+        EveTurn.objects.filter(session=pk, run__status__in=COUNTED, forgotten=False)
+        .order_by("run__number")
+        .only("messages")
+    )
+)
+
+
+def keep(session_id: int, run_id: int, messages: list[Any]) -> None:
+    """Keep what a turn added, with its end; it counts if its run completes."""
+    told = json.dumps(messages, ensure_ascii=False)
+    statements.rows_of(_KEEP, session_id, run_id, told)
+
+
+@transaction.atomic
+def forget(session_id: int) -> bool:
+    """Have the agent forget what was said. False, and nothing forgotten, while a run is live."""
+    session = lock_session(session_id)
+    if Run.objects.filter(session=session, status__in=LIVE_RUNS).exists():
+        return False
+    EveTurn.objects.filter(session=session).update(forgotten=True)
+    own = session.data.get("eve") or {}
+    session.data = {**session.data, "eve": {**own, "parked": []}}
+    session.save(update_fields=["data"])
+    return True

@@ -1,0 +1,364 @@
+"""One turn's conversation with a remote eve agent: looks, sends, follows, says how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from agents.lifecycle import Outcome
+from agents.running.runtime import Ended, Given, Ignored, Started, Turn, TurnEvent, Usage
+from workspace.protocols.common.http_client import Away, ForGood, Garbled, Json
+from workspace.protocols.common.memory import digest, remembered
+from workspace.protocols.common.turn_settings import Over
+from workspace.protocols.eve.client import owner_asks
+from workspace.protocols.eve.client.decoder import Hearing, Told
+from workspace.protocols.eve.client.endings import Endings
+from workspace.protocols.eve.client.http import NOT_READY, EveServer, Gone, Refused, Taken
+from workspace.protocols.eve.client.memory import PLACE, Memory
+from workspace.protocols.eve.client.requests import TIMES, Request
+from workspace.protocols.eve.client.settings import EveRemoteSettings
+from workspace.protocols.eve.client.snapshot import Known
+from workspace.protocols.eve.client.stream import follow, look
+
+WAITS = "Nothing was sent: the agent waits for an answer."
+HELD = "It waits for an answer, which words must not give. They are kept, and sent after that."
+ENDED = "Ended by the owner. Nothing more was sent."
+ELSEWHERE = "it was answered there already ({}); your answer was not sent"
+#: How often something is sent again that the server says it cannot take just now, and the longest
+#: it is waited for in a turn. Seconds.
+TRIES, SHORT = 5, 5.0
+
+
+@dataclass
+class _Given:
+    """What a turn was given: the owner's choices, answers by their requests' keys, and words."""
+
+    choices: list[Given] = field(default_factory=list)
+    answers: dict[str, Given] = field(default_factory=dict)
+    words: list[Given] = field(default_factory=list)
+
+
+class Talk:
+    """A turn. ``events`` may be closed at any point: the stream is read on from there next time."""
+
+    def __init__(
+        self, turn: Turn, settings: EveRemoteSettings, known: Known, server: EveServer
+    ) -> None:
+        self._turn, self._settings, self._known, self._server = turn, settings, known, server
+        self.memory = remembered(Memory, PLACE, turn.session_data, turn.left_behind)
+        self.endings = Endings(turn, settings, known, self.memory)
+        self._hearing = self._hear_on()
+        self._saying = ""
+        self._overheard: list[Told] = []
+
+    async def events(self) -> AsyncGenerator[TurnEvent, None]:
+        try:
+            async with aclosing(self._whole()) as told:
+                async for event in told:
+                    yield event
+            ended = self._ended_well()
+        except Over as over:
+            ended = over.ended
+        except (Away, Gone, Refused, ForGood) as trouble:
+            self._keep()
+            ended = self._ended_badly(trouble)
+        if self._hearing.usage:
+            yield Usage(dict(self._hearing.usage))
+        yield ended
+
+    async def _whole(self) -> AsyncGenerator[TurnEvent, None]:
+        given = _sorted(self._turn.given, self.memory.done)
+        parts = [self._caught_up(), self._answered(given), self._worded(given)]
+        if given.choices:
+            last = given.choices[-1]
+            # What ends a session, or begins another, does not wait for it.
+            place = 1 if last.data.get("option") == owner_asks.AGAIN else 0
+            parts.insert(place, self._chosen(last))
+        for part in parts:
+            async with aclosing(part) as told:
+                async for event in told:
+                    yield event
+
+    async def _caught_up(self) -> AsyncGenerator[TurnEvent, None]:
+        """What happened there since; somebody may have answered."""
+        if not self.memory.session_id:
+            return
+        async with aclosing(look(self._server, self.memory.session_id, self._hearing)) as told:
+            async for event in told:
+                yield event
+        if self.memory.expecting or not self._hearing.resting:
+            async with aclosing(self._followed(expects=self.memory.expecting)) as more:
+                async for later in more:
+                    yield later
+        self._keep()
+
+    async def _answered(self, given: _Given) -> AsyncGenerator[TurnEvent, None]:
+        """Send the answers to what still waits there, all at once."""
+        sending: dict[str, Given] = {}
+        for key, answer in given.answers.items():
+            if key in self.memory.pending:
+                sending[key] = answer
+            elif key not in self.endings.not_taken:
+                how = self._hearing.resolved.get(key, "answered")
+                yield Ignored(answer.body[:2000], ELSEWHERE.format(how))
+        responses = self._responses(sending)
+        if not responses:
+            return
+        said = " and ".join(f"“{answer.body[:200]}”" for answer in sending.values())
+        body = {"inputResponses": responses}
+        async with aclosing(
+            self._exchange(body, list(sending.values()), said or "that you answer nothing")
+        ) as told:
+            async for event in told:
+                yield event
+        for key in sending:
+            if key in self.memory.pending:
+                self.endings.not_taken[key] = _not_taken(self._hearing)
+
+    def _responses(self, sending: dict[str, Given]) -> list[Json]:
+        """The answers, and a refusal of what the owner took back: words could approve it later."""
+        pending, withdrawn = self.memory.pending, self._known.withdrawn
+        responses = [_response(pending[key], answer) for key, answer in sending.items()]
+        taken_back = [key for key in pending if key in withdrawn and key not in sending]
+        return responses + [pending[key].refusal() for key in taken_back]
+
+    async def _worded(self, given: _Given) -> AsyncGenerator[TurnEvent, None]:
+        """Send words; while something waits for an answer they are kept, for they could be one."""
+        words, memory = [*_held(self.memory.held), *given.words], self.memory
+        if memory.pending:
+            memory.held = [one.body for one in words]
+            if given.words:
+                self.endings.reports.append(HELD)
+            elif not self._turn.given and not self._hearing.moved:
+                raise Over(self.endings.over(WAITS))
+            return
+        if words:
+            memory.held = []
+            body = {"message": "\n\n".join(one.body for one in words)}
+            async with aclosing(self._said_words(body, words)) as told:
+                async for event in told:
+                    yield event
+        elif not self._turn.given:
+            async with aclosing(self._unasked()) as told:
+                async for event in told:
+                    yield event
+
+    async def _unasked(self) -> AsyncGenerator[TurnEvent, None]:
+        """The turn was given nothing: it looked on, or does what the agent usually does."""
+        if self._hearing.moved:
+            return
+        mark = f"run-{self._turn.run_id}"
+        if mark in self.memory.done:
+            return
+        self.memory.forget()
+        usual = self._settings.input or self._turn.agent.mission or self._turn.agent.name
+        async with aclosing(self._said_words({"message": usual}, (), mark)) as told:
+            async for event in told:
+                yield event
+
+    async def _said_words(
+        self, body: Json, words: Iterable[Given], mark: str = ""
+    ) -> AsyncGenerator[TurnEvent, None]:
+        if not self.memory.session_id:
+            self.memory.first = str(body["message"])
+        async with aclosing(self._exchange(body, list(words), "your words", mark)) as told:
+            async for event in told:
+                yield event
+
+    async def _chosen(self, choice: Given) -> AsyncGenerator[TurnEvent, None]:
+        """What the owner said about a session that came to no plain end. Raises Over."""
+        picked, unsent = str(choice.data.get("option", "")), self.memory.unsent
+        self.memory.unsent = None
+        if picked == owner_asks.END:
+            raise Over(self.endings.over(ENDED, Outcome.WORK_DONE))
+        body = unsent.body if unsent and picked == owner_asks.AGAIN else None
+        if picked == owner_asks.FRESH:
+            self.memory.forget()
+            body = {"message": self.memory.first or self._turn.agent.mission}
+        if body is not None:
+            async with aclosing(self._exchange(body, [choice], "your words")) as told:
+                async for event in told:
+                    yield event
+
+    async def _exchange(
+        self, body: Json, given: list[Given], said: str, mark: str = ""
+    ) -> AsyncGenerator[TurnEvent, None]:
+        """Send something and follow what comes of it."""
+        self._saying = said
+        if not self._was_taken(body, said):
+            self.memory.sending = said
+            yield self._note()
+            self._hearing.mark()
+            await self._send(body, said)
+            for told in self._overheard:
+                yield told
+            self.memory.expecting = True
+        self.memory.done += [*(digest(one) for one in given), *([mark] if mark else [])]
+        self.memory.sending = ""
+        yield self._note()
+        async with aclosing(self._followed(expects=self.memory.expecting)) as events:
+            async for event in events:
+                yield event
+        self._keep()
+
+    def _was_taken(self, body: Json, said: str) -> bool:
+        """Whether words that another worker was about to send when it ended are there. Raises Over.
+
+        An answer is simply sent again: it decides once there.
+        """
+        in_doubt, self.memory.sending = self.memory.sending, ""
+        if not in_doubt or "message" not in body:
+            return False
+        if self.memory.session_id and body["message"] in self._hearing.heard:
+            return True
+        raise Over(self.endings.unsure(body, "A worker ended in the middle of sending.", said))
+
+    async def _send(self, body: Json, said: str) -> None:
+        """Send; what may have been lost is looked for on the stream. Raises Over and the server's."""
+        try:
+            taken = await self._sent(body)
+        except Away as away:
+            if away.may_have_taken and self.memory.session_id and await self._arrived(body):
+                return
+            self.memory.sending = ""
+            if away.may_have_taken:
+                self._doubt(body, said, away)
+            raise
+        except (Gone, Refused, Garbled):
+            self.memory.sending = ""
+            raise
+        if not self.memory.session_id:
+            self.memory.session_id, self.memory.token = taken.session_id, taken.token
+            self._hearing = self._hear_on()
+            self._hearing.resting = False
+        elif taken.session_id != self.memory.session_id:
+            raise Gone("It did not go on with this session, and opened another instead.")
+
+    def _doubt(self, body: Json, said: str, away: Away) -> None:
+        """An answer decides once there, whoever sends it again; words could be said twice."""
+        self._keep()
+        if "inputResponses" in body:
+            raise Over(self.endings.broke(str(away))) from away
+        raise Over(self.endings.unsure(body, str(away), said)) from away
+
+    async def _sent(self, body: Json) -> Taken:
+        """Send, again where the server says that it can take it in a moment."""
+        token = {"continuationToken": self.memory.token} if self.memory.token else {}
+        for attempt in range(TRIES):
+            try:
+                if not self.memory.session_id:
+                    return await self._server.create(str(body["message"]))
+                return await self._server.send(self.memory.session_id, {**body, **token})
+            except Away as away:
+                wait = away.retry_after
+                if away.may_have_taken or wait is None or wait > SHORT or attempt == TRIES - 1:
+                    raise
+                await asyncio.sleep(wait)
+        raise Away(NOT_READY)  # never reached: the last attempt raises
+
+    async def _arrived(self, body: Json) -> bool:
+        """Whether something whose reply was lost is on the stream all the same."""
+        async for told in look(self._server, self.memory.session_id, self._hearing):
+            self._overheard.append(told)
+        if "message" in body:
+            return body["message"] in self._hearing.heard
+        asked = [one["requestId"] for one in body["inputResponses"]]
+        return not any(request.requestId in asked for request in self._hearing.pending.values())
+
+    async def _followed(self, *, expects: bool = False) -> AsyncGenerator[TurnEvent, None]:
+        """Read the stream until the agent rests; after something was sent, until it has moved.
+
+        Where it asks, it may ask something else a moment later.
+        """
+        hearing, name = self._hearing, self.memory.session_id
+        stream = follow(self._server, name, hearing, self._settings, expects=expects)
+        async with aclosing(stream) as told:
+            async for event in told:
+                yield event
+        self.memory.expecting = False
+        if hearing.pending and not hearing.dead:
+            async with aclosing(look(self._server, name, hearing)) as told:
+                async for event in told:
+                    yield event
+            if not hearing.resting:
+                async with aclosing(self._followed()) as more:
+                    async for later in more:
+                        yield later
+
+    def _hear_on(self) -> Hearing:
+        memory = self.memory
+        return Hearing(
+            cursor=memory.cursor,
+            version=memory.version,
+            resting=memory.resting,
+            pending=memory.pending,
+            before=self._known.before,
+        )
+
+    def _keep(self) -> None:
+        """What was heard so far is remembered; a session that is over is not spoken to again."""
+        hearing, memory = self._hearing, self.memory
+        memory.cursor, memory.resting = hearing.cursor, hearing.resting
+        memory.pending, memory.version = hearing.pending, self._server.version or memory.version
+        if hearing.dead:
+            memory.forget()
+
+    def _note(self) -> Started:
+        """Written down before anything is sent, and again once it is taken."""
+        return Started({PLACE: self.memory.model_dump(mode="json")})
+
+    def took_too_long(self) -> Ended:
+        """The turn is stopped where it is."""
+        self._keep()
+        return self.endings.took_too_long()
+
+    def _ended_badly(self, trouble: Exception) -> Ended:
+        if isinstance(trouble, Away):
+            return self.endings.away(trouble)
+        if isinstance(trouble, Gone):
+            return self.endings.lost(str(trouble), self._saying)
+        return self.endings.failed(str(trouble))
+
+    def _ended_well(self) -> Ended:
+        hearing = self._hearing
+        self._keep()
+        if hearing.last_words and not self.memory.pending:
+            self.endings.reports.append(hearing.last_words)
+        if hearing.error:
+            return self.endings.failed(f"The agent's turn failed: {hearing.error}")
+        return self.endings.well()
+
+
+def _sorted(given: Iterable[Given], done: list[str]) -> _Given:
+    """What is not with the agent yet."""
+    found = _Given()
+    for one in given:
+        key = TIMES.sub("", str(one.data.get("request_key", "")))
+        if digest(one) in done:
+            continue
+        if one.kind != "verdict":
+            found.words.append(one)
+        elif owner_asks.is_ours(key):
+            found.choices.append(one)
+        else:
+            found.answers[key] = one
+    return found
+
+
+def _held(held: list[str]) -> list[Given]:
+    """Words that were kept while something waited."""
+    return [Given(kind="message", author="", body=words) for words in held]
+
+
+def _response(request: Request, given: Given) -> Json:
+    option, text = str(given.data.get("option", "")), str(given.data.get("text", ""))
+    if not option and not text:
+        text = given.body
+    return request.answer(option, text)
+
+
+def _not_taken(hearing: Hearing) -> str:
+    why = f" It says: {hearing.last_words}" if hearing.last_words else ""
+    return f"**The agent did not take your answer.**{why}"

@@ -1,0 +1,161 @@
+"""Speaks to one eve server: opens a session, sends to it, reads its stream.
+
+Whatever a server does comes out as one of the exceptions here, in words for the agent's owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import httpx
+
+from workspace.protocols.common import http_client
+from workspace.protocols.common.http_client import Away, Garbled, Json
+from workspace.protocols.eve.client.lines import BadLine, LineReader
+from workspace.protocols.eve.client.settings import EveRemoteSettings
+
+#: Codes and statuses by which a server says that it knows, or will know, nothing of a session.
+_GONE_CODES = frozenset(
+    {"session_not_active", "session_stranded", "session_expired", "stale_continuation_token"}
+)
+_GONE = frozenset({404, 410})
+NOT_READY, NOT_READY_SECONDS = "session_not_ready", 1.0
+
+
+class Gone(Exception):
+    """It knows nothing of the session, or takes nothing for it any more."""
+
+
+class Refused(Exception):
+    """It will not have this."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a server says of what it has taken. ``token`` is empty in the current era."""
+
+    session_id: str
+    token: str
+
+
+@dataclass
+class EveServer:
+    """One server during one turn. ``left`` is how many bytes it may still send."""
+
+    settings: EveRemoteSettings
+    client: httpx.AsyncClient
+    version: int = 0
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = self.settings.max_bytes
+
+    async def create(self, message: str) -> Taken:
+        """Open a session with its first message. Raises Away, Refused and Garbled."""
+        return await self._post("/session", {"message": message})
+
+    async def send(self, session_id: str, body: Json) -> Taken:
+        """Send to a session. Raises Away, Gone, Refused and Garbled."""
+        return await self._post(f"/session/{quote(session_id, safe='')}", body)
+
+    async def stream(
+        self, session_id: str, start: int, *, follow: bool
+    ) -> AsyncGenerator[Json, None]:
+        """The events of a session from an index on; those that are there, or also what comes.
+
+        It ends where the server's stream ends, or is silent. Raises Away, Gone, Refused, Garbled.
+        """
+        path = f"/session/{quote(session_id, safe='')}/stream"
+        query = {"startIndex": str(start)} | ({} if follow else {"follow": "false"})
+        silence = self.settings.silence_seconds if follow else self.settings.settle_seconds
+        reader, seen = LineReader(), start
+        try:
+            async with self.client.stream(
+                "GET",
+                self._url(path),
+                params=query,
+                headers=self._headers(),
+                timeout=http_client.patience(silence),
+            ) as reply:
+                tail = await self._opened(reply)
+                if not follow and tail is not None and seen > tail:
+                    return
+                async for piece in reply.aiter_bytes():
+                    for event in self._events(reader, piece):
+                        yield event
+                        seen += 1
+                    if not follow and tail is not None and seen > tail:
+                        return
+        except httpx.ReadTimeout:
+            return
+        except httpx.TransportError as error:
+            raise Away(f"{self.settings.base_url} could not be reached.") from error
+        except BadLine as error:
+            raise Garbled(str(error)) from error
+
+    async def _opened(self, reply: httpx.Response) -> int | None:
+        """The stream's last index, if the server says it."""
+        if reply.status_code != 200:
+            raise await self._problem(reply)
+        if "json" not in reply.headers.get("content-type", ""):
+            raise Garbled("The server's stream is no NDJSON.")
+        self.version = _whole(reply.headers.get("x-eve-stream-version", "")) or self.version
+        return _whole(reply.headers.get("x-eve-stream-tail-index", ""))
+
+    def _events(self, reader: LineReader, piece: bytes) -> list[Json]:
+        """The whole events of a piece, without the stream's own control lines."""
+        self.left -= len(piece)
+        if self.left < 0:
+            raise Garbled(f"The server sent more than {self.settings.max_bytes} bytes.")
+        return [event for event in reader.feed(piece) if "$eve" not in event]
+
+    async def _post(self, path: str, body: Json) -> Taken:
+        try:
+            async with self.client.stream(
+                "POST",
+                self._url(path),
+                json=body,
+                headers=self._headers(),
+                timeout=http_client.patience(self.settings.silence_seconds),
+            ) as reply:
+                if reply.status_code not in (200, 201, 202):
+                    raise await self._problem(reply)
+                return _taken(await http_client.short(reply))
+        except http_client.NOT_SENT as error:
+            raise Away(f"{self.settings.base_url} could not be reached.") from error
+        except httpx.TransportError as error:
+            words = f"The connection to {self.settings.base_url} broke."
+            raise Away(words, may_have_taken=True) from error
+
+    def _url(self, path: str) -> str:
+        return f"{self.settings.base_url}/eve/v1{path}"
+
+    def _headers(self) -> dict[str, str]:
+        # A compressed stream is held back by some servers until a block of it is full.
+        plain = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        return plain | http_client.bearer(self.settings.key_variable)
+
+    async def _problem(self, reply: httpx.Response) -> Exception:
+        """What a status that is no success means."""
+        error, status = http_client.as_object(await http_client.short(reply)), reply.status_code
+        code, said = str(error.get("code") or ""), str(error.get("error") or "").strip()[:500]
+        words = f"The server says {status}" + (f": {said}" if said else ".")
+        if code == NOT_READY:
+            return Away(words, NOT_READY_SECONDS)
+        if status in _GONE or code in _GONE_CODES:
+            return Gone(words)
+        return http_client.away_by_status(reply, words) or Refused(words)
+
+
+def _taken(raw: bytes) -> Taken:
+    found = http_client.as_object(raw)
+    session_id, token = found.get("sessionId"), found.get("continuationToken", "")
+    if not isinstance(session_id, str) or not session_id or not isinstance(token, str):
+        raise Garbled("The server answered with what names no session.")
+    return Taken(session_id, token)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else None

@@ -1,0 +1,50 @@
+"""The runtime ``eve-remote``: drives an agent behind any eve server, of both eras.
+
+A turn reads on where the stream was left, sends what the session is owed, follows the stream to
+where the agent rests, and turns what it asks into asks. Nothing is held while it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+from pydantic import BaseModel
+
+from agents.db.retrying import in_database
+from agents.running.runtime import Turn, TurnEvent
+from workspace.protocols.common.time_limit import within
+from workspace.protocols.common.turn_settings import Over, settings_of
+from workspace.protocols.eve.client.conversation import Talk
+from workspace.protocols.eve.client.http import EveServer
+from workspace.protocols.eve.client.settings import EveRemoteSettings
+from workspace.protocols.eve.client.snapshot import known_of
+
+KEY = "eve-remote"
+Reader = Callable[..., Awaitable[Any]]
+
+
+class RemoteEveRuntime:
+    """Drives a remote agent. ``read`` does database work from the event loop."""
+
+    key = KEY
+    settings_model: type[BaseModel] = EveRemoteSettings
+
+    def __init__(self, read: Reader = in_database) -> None:
+        self._read = read
+
+    async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
+        try:
+            settings = settings_of(turn, EveRemoteSettings)
+        except Over as over:
+            yield over.ended
+            return
+        known = await self._read(known_of, turn.session_id, turn.run_id)
+        async with httpx.AsyncClient(trust_env=False) as client:
+            talk = Talk(turn, settings, known, EveServer(settings, client))
+            longest = settings.wall_clock_seconds
+            async with aclosing(within(longest, talk.events(), talk.took_too_long)) as events:
+                async for event in events:
+                    yield event

@@ -1,0 +1,133 @@
+"""Notices that somebody answered at the agent's own side while its session waits here.
+
+Nobody tells us: while a session waits, no turn holds its stream. So each one is looked at now and
+then. What was resolved there is withdrawn here, in words, and the session goes on and reads what
+came of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from django.db import transaction
+from pydantic import ValidationError
+
+from agents.events import log as events
+from agents.locking import lock_session
+from agents.models import Session
+from asks import closing
+from asks.lifecycle import AskStatus
+from asks.models import Ask
+from workspace.protocols.common.http_client import Away, ForGood
+from workspace.protocols.common.memory import remembered
+from workspace.protocols.eve.client.decoder import Hearing
+from workspace.protocols.eve.client.http import EveServer, Gone, Refused
+from workspace.protocols.eve.client.memory import PLACE, Memory
+from workspace.protocols.eve.client.requests import TIMES
+from workspace.protocols.eve.client.runtime import KEY
+from workspace.protocols.eve.client.settings import EveRemoteSettings
+from workspace.protocols.eve.client.stream import look
+
+log = logging.getLogger(__name__)
+
+#: Sessions that are looked at in one round, and the longest that takes for all of them. Seconds.
+MOST = 50
+LONGEST_ROUND = 30.0
+_looked: dict[int, float] = {}
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A session that waits here for an answer to what its remote agent asked."""
+
+    session_id: int
+    settings: EveRemoteSettings
+    memory: Memory
+
+
+def watch() -> int:
+    """Look at the sessions whose turn it is; how many asks were answered there."""
+    due = _due(time.monotonic())
+    if not due:
+        return 0
+    found = asyncio.run(_resolved(due))
+    return sum(_withdraw(session_id, how) for session_id, how in found.items() if how)
+
+
+def _due(now: float) -> list[_Waiting]:
+    """Those that were not looked at for as long as their settings say, longest ago first."""
+    open_asks = Ask.objects.filter(status=AskStatus.OPEN, agent__runtime=KEY)
+    waiting = Session.objects.filter(pk__in=open_asks.values("session"))
+    every = {pk: _every(settings) for pk, settings in waiting.values_list("pk", "agent__settings")}
+    for gone in _looked.keys() - every.keys():
+        del _looked[gone]
+    last = {pk: _looked.setdefault(pk, now) for pk in every}
+    due = sorted((at, pk) for pk, at in last.items() if now - at >= every[pk])[:MOST]
+    sessions = Session.objects.select_related("agent").in_bulk([pk for _, pk in due])
+    return [one for session in sessions.values() if (one := _read(session)) is not None]
+
+
+def _every(settings: object) -> float:
+    """How often a session is looked at; never where its agent's settings cannot be read."""
+    try:
+        return EveRemoteSettings.model_validate(settings).watch_seconds
+    except ValidationError:
+        return math.inf
+
+
+def _read(session: Session) -> _Waiting | None:
+    settings = EveRemoteSettings.model_validate(session.agent.settings)
+    memory = remembered(Memory, PLACE, session.data, {})
+    _looked[session.pk] = time.monotonic()
+    return _Waiting(session.pk, settings, memory) if memory.session_id else None
+
+
+async def _resolved(due: list[_Waiting]) -> dict[int, dict[str, str]]:
+    """By session, how requests ended there, by their keys. One that is away is looked at later."""
+    tasks = {one.session_id: asyncio.create_task(_look(one)) for one in due}
+    await asyncio.wait(tasks.values(), timeout=LONGEST_ROUND)
+    for task in tasks.values():
+        task.cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+    done = {pk: task for pk, task in tasks.items() if not task.cancelled()}
+    return {pk: task.result() for pk, task in done.items() if task.exception() is None}
+
+
+async def _look(one: _Waiting) -> dict[str, str]:
+    memory = one.memory
+    hearing = Hearing(memory.cursor, memory.version, pending=dict(memory.pending))
+    try:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            server = EveServer(one.settings, client)
+            async for _ in look(server, memory.session_id, hearing):
+                pass
+    except (Away, Gone, Refused, ForGood) as trouble:
+        log.info("Session %s cannot be looked at: %s", one.session_id, trouble)
+    return hearing.resolved
+
+
+@transaction.atomic
+def _withdraw(session_id: int, how: dict[str, str]) -> int:
+    """Close what was resolved there, on the locked session; it goes on once nothing else is open."""
+    session = lock_session(session_id)
+    asks = Ask.objects.filter(session=session, status=AskStatus.OPEN).select_related("run")
+    over = [ask for ask in asks.order_by("pk") if TIMES.sub("", ask.request_key) in how]
+    for ask in over:
+        ask.run.refresh_from_db()
+        words = f"Answered at the agent's own side: {how[TIMES.sub('', ask.request_key)]}."
+        closing.close(session, ask, AskStatus.WITHDRAWN, reason=words)
+        _say(session, ask, words)
+    if over:
+        closing.go_on(session, over[-1])
+    return len(over)
+
+
+def _say(session: Session, ask: Ask, words: str) -> None:
+    told: dict[str, Any] = {"ask_id": ask.pk, "prompt": ask.prompt[:500], "elsewhere": True}
+    events.record(session, "withdrawn", actor="system", run=ask.run, text=words, data=told)

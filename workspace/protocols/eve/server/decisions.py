@@ -1,0 +1,159 @@
+"""Answers that came over the wire become verdicts through the one verb, all of a post or none.
+
+A requestId stands for one request and one action, so the binding is filled in from it; everything
+else is the one rule for all doors. Only a person's key answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from agents.db.statements import Prepared
+from agents.models import Session
+from asks import answering, refusals
+from asks.actions import binding
+from asks.lifecycle import AskStatus, Reason
+from asks.models import Ask
+from asks.refusals import Answer, Case, Refused
+from workspace.api import attempts
+from workspace.models import ApiKey, Scope
+from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.server.log_events import Request
+from workspace.protocols.eve.server.log_reader import request_of
+from workspace.protocols.eve.wire import Response
+
+VIA = "eve"
+_CODES: dict[Reason, str] = {
+    Reason.NOT_FOUND: "unknown_request",
+    Reason.EMPTY: "empty_answer",
+    Reason.CLOSED: "already_answered",
+}
+
+
+def open_asks(session: Session) -> list[Ask]:
+    """The open asks of a locked session, in the order in which they were asked."""
+    found = Ask.objects.filter(session=session, status=AskStatus.OPEN)
+    return list(found.select_related("run", "gate").prefetch_related("options").order_by("pk"))
+
+
+def open_requests(asks: Sequence[Ask]) -> list[Request]:
+    return [request_of(ask, ask.options.all()) for ask in asks]
+
+
+def may_answer(key: ApiKey) -> bool:
+    """Whether a person holds this key, and it is one to answer with."""
+    return key.person is not None and Scope.ASK_ANSWER in key.scopes
+
+
+def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
+    """Raise unless it may answer; an attempt at these asks by a key that may not is kept."""
+    if may_answer(key):
+        return
+    why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
+    for ask_id in asks[:20] or [0]:
+        if wait := attempts.record(key, ask_id, why):
+            raise _too_often(wait)
+    raise Problem(403, why, "agents_never_answer" if key.is_an_agents else "forbidden")
+
+
+def _too_often(wait: float) -> Problem:
+    seconds = max(1, math.ceil(wait))
+    words = f"This key tried this too often. It may not, now or in {seconds} seconds."
+    return Problem(429, words, "too_many_attempts", {"Retry-After": str(seconds)})
+
+
+def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Problem | None:
+    """Record all these answers, or none and the refusal of the first that is not.
+
+    Where there are several, the session is locked by the caller.
+
+    Returns the problem instead of raising it, so that the caller's transaction keeps the refusal.
+    """
+    asked: list[tuple[Response, Ask]] = []
+    for response in responses:
+        if (ask := _asked(session, response.requestId)) is None:
+            return _unknown(key, response)
+        asked.append((response, ask))
+    if len(asked) > 1:
+        for response, ask in asked:
+            if (problem := _refused_beforehand(session, key, ask, response)) is not None:
+                return problem
+    for response, ask in asked:
+        result = _answer(key, ask, response)
+        if isinstance(result, Refused):
+            return _problem(result)
+    return None
+
+
+def _asked(session: Session, request_id: str) -> Ask | None:
+    ask = _NAMED.first(session.pk, request_id) if "\0" not in request_id else None
+    if ask is not None:
+        ask.session, ask.agent = session, session.agent
+    return ask
+
+
+_NAMED = Prepared(
+    lambda session, key: Ask.objects.filter(session=session, request_key=key).select_related(
+        "run", "gate", "claimed_by"
+    ),
+    of=(int, str),
+)
+
+
+def refused_beforehand(session: Session, key: ApiKey, response: Response) -> Problem | None:
+    """The refusal, on record, of an answer that would be refused; nothing is decided."""
+    ask = _asked(session, response.requestId)
+    if ask is None:
+        return _unknown(key, response)
+    return _refused_beforehand(session, key, ask, response)
+
+
+def _refused_beforehand(
+    session: Session, key: ApiKey, ask: Ask, response: Response
+) -> Problem | None:
+    """Refuse, on record, what is refused before anything of the post is decided."""
+    judged = refusals.first_refusal(Case(session, ask, _as_answer(key, ask, response)))
+    if judged is None:
+        return None
+    result = _answer(key, ask, response)  # a repeat of what is recorded, or the refusal on record
+    return _problem(result) if isinstance(result, Refused) else None
+
+
+def _answer(key: ApiKey, ask: Ask, response: Response) -> answering.Result:
+    given = _as_answer(key, ask, response)
+    return answering.answer(
+        ask_id=ask.pk,
+        by=given.by,
+        option=given.option,
+        text=given.text,
+        echo=given.echo,
+        via=VIA,
+    )
+
+
+def _as_answer(key: ApiKey, ask: Ask, response: Response) -> Answer:
+    assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
+    gate = binding.gate_of(ask)
+    return Answer(
+        by=key.person,
+        option=response.optionId or "",
+        text=response.text or "",
+        echo=binding.of_gate(gate).as_echo() if gate else None,
+        via=VIA,
+    )
+
+
+def _unknown(key: ApiKey, response: Response) -> Problem:
+    assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
+    refused = refusals.not_found()
+    attempt = Answer(
+        by=key.person, option=response.optionId or "", text=response.text or "", via=VIA
+    )
+    refusals.record(refused, attempt, ask=None, ask_ref=response.requestId)
+    return _problem(refused)
+
+
+def _problem(refused: Refused) -> Problem:
+    code = _CODES.get(refused.reason, str(refused.reason))
+    return Problem(refused.http_status, refused.detail, code)

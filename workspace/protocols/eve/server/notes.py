@@ -1,0 +1,35 @@
+"""What this door writes into a session's log beside what the runtime notes: facts only the wire tells.
+
+They are events of the kind ``noted`` like the runtime's, so that the stream is made from one log.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.events import log as events
+from agents.models import Session
+from workspace.protocols.eve.server.log_events import AT_REST, CANCELLED, CLEARED, TYPED
+
+
+def typed(session: Session, delivery_id: str, text: str) -> None:
+    """What follows comes of this message, which was taken as an answer."""
+    _note(session, TYPED, {"deliveryId": delivery_id, "message": text})
+
+
+def cancelled(session: Session) -> None:
+    _note(session, CANCELLED, {})
+
+
+def cleared(session: Session) -> None:
+    _note(session, CLEARED, {})
+
+
+def at_rest(session: Session) -> None:
+    """Nothing more comes for now."""
+    _note(session, AT_REST, {})
+
+
+def _note(session: Session, what: str, data: dict[str, Any]) -> None:
+    noted = {"kind": "eve", "type": what, "data": data}
+    events.record(session, "noted", actor="system", data=noted)

@@ -1,0 +1,162 @@
+"""/eve/v1: eve's own clients open sessions of our agents, follow them, and answer.
+
+These views take bearer keys and know no cookies. They wait on the event loop, so a reader holds no
+thread and no connection to the database while nothing happens.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponseBase, QueryDict, StreamingHttpResponse
+from django.http.request import UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+
+from agents.db.retrying import LOST, once_in_database
+from workspace.protocols.eve.errors import Problem, as_json, invalid
+from workspace.protocols.eve.server import event_stream, info, log_reader, service, shared_stream
+from workspace.protocols.eve.server.event_stream import Wanted
+
+log = logging.getLogger(__name__)
+
+View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
+Json = dict[str, Any]
+#: 24: every appended event carries both what was added and all of it, so that either era reads it.
+VERSION = "24"
+
+
+def _open(*methods: str) -> Callable[[View], View]:
+    """A view of the protocol: its methods and its errors."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @login_not_required
+        @functools.wraps(view)
+        async def opened(request: HttpRequest, **ids: str) -> HttpResponseBase:
+            try:
+                if request.method not in methods:
+                    allowed = ", ".join(methods)
+                    raise Problem(405, f"This takes {allowed}.", headers={"Allow": allowed})
+                return await view(request, **ids)
+            except Problem as problem:
+                return problem.as_response()
+            except (RequestDataTooBig, UnreadablePostError):
+                return Problem(413, "The body could not be read whole.", "too_large").as_response()
+            except LOST:
+                log.exception("A session could not be served.")
+                again = {"Retry-After": "1"}
+                return Problem(503, "The database is away. Try again.", "", again).as_response()
+
+        return opened
+
+    return decorate
+
+
+@_open("GET", "HEAD")
+async def health(request: HttpRequest) -> HttpResponseBase:
+    """GET /eve/v1/health, for anybody."""
+    del request
+    return as_json(info.HEALTH)
+
+
+@_open("GET")
+async def agent_info(request: HttpRequest) -> HttpResponseBase:
+    """GET /eve/v1/info."""
+    return as_json(await once_in_database(service.agent_info, request))
+
+
+@_open("POST")
+async def create(request: HttpRequest) -> HttpResponseBase:
+    """POST /eve/v1/session."""
+    said = await once_in_database(service.create, request, request.body)
+    return _accepted(said)
+
+
+@_open("POST")
+async def session(request: HttpRequest, session_id: str) -> HttpResponseBase:
+    """POST /eve/v1/session/<id>: a message, or answers."""
+    said = await once_in_database(service.go_on, request, session_id, request.body)
+    return _accepted(said)
+
+
+@_open("POST")
+async def cancel(request: HttpRequest, session_id: str) -> HttpResponseBase:
+    """POST /eve/v1/session/<id>/cancel."""
+    return _accepted(await once_in_database(service.cancel, request, session_id, request.body))
+
+
+@_open("POST")
+async def clear(request: HttpRequest, session_id: str) -> HttpResponseBase:
+    """POST /eve/v1/session/<id>/clear."""
+    return _accepted(await once_in_database(service.clear, request, session_id, request.body))
+
+
+@_open("POST")
+async def reset(request: HttpRequest, session_id: str) -> HttpResponseBase:
+    """POST /eve/v1/session/<id>/reset."""
+    return as_json(await once_in_database(service.reset, request, session_id, request.body))
+
+
+@_open("GET")
+async def stream(request: HttpRequest, session_id: str) -> HttpResponseBase:
+    """GET /eve/v1/session/<id>/stream: one event a line, from any index on."""
+    start = _start_index(request.GET)
+    follow = request.GET.get("follow", "").lower() not in ("false", "0")
+    key, opened = await once_in_database(service.to_be_read, request, session_id)
+    about, tail = log_reader.about(opened), None
+    wants_tail = request.GET.get("includeTailIndex", "").lower() in ("1", "true")
+    if start < 0 or not follow or wants_tail:
+        tail = await shared_stream.count_of(opened.session_id, about)
+    wanted = Wanted(
+        key=key,
+        session_id=opened.session_id,
+        about=about,
+        start=start if start >= 0 else max((tail or 0) + start, 0),
+        until=None if follow else tail,
+        leased=request.GET.get("streamControlVersion") == "1" and follow,
+    )
+    headers = _headers(session_id)
+    if wants_tail or not follow:
+        headers["x-eve-stream-tail-index"] = str((tail or 0) - 1)
+    return StreamingHttpResponse(
+        event_stream.lines(wanted),
+        content_type="application/x-ndjson; charset=utf-8",
+        headers=headers,
+    )
+
+
+def _headers(session_id: str) -> dict[str, str]:
+    return {
+        "Cache-Control": "no-store, no-transform",
+        "X-Accel-Buffering": "no",
+        "x-eve-session-id": session_id,
+        "x-eve-stream-format": "ndjson",
+        "x-eve-stream-version": VERSION,
+    }
+
+
+def _start_index(query: QueryDict) -> int:
+    text = query.get("startIndex", "0")
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise invalid("Expected startIndex to be an integer.")
+    return int(text)
+
+
+def _accepted(said: Json) -> HttpResponseBase:
+    """202 for what was taken; 200 for what there was nothing to do about."""
+    status = 202 if said.get("status") == "accepted" else 200
+    headers = {"x-eve-session-id": str(said["sessionId"])} if "sessionId" in said else {}
+    return as_json(said, status=status, headers=headers)
+
+
+@_open("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+async def nothing(request: HttpRequest, **ids: str) -> HttpResponseBase:
+    """Any other address below /eve/v1."""
+    del request, ids
+    raise Problem(404, "Not found.")

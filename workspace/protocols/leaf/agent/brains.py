@@ -1,0 +1,97 @@
+"""Which model thinks for a leaf agent. Any that pydantic-ai knows, and one that needs no network."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from workspace.protocols.common import model_registry
+from workspace.protocols.common.model_registry import NoSuchModel, know
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model
+    from pydantic_ai.models.function import AgentInfo
+
+__all__ = ["SCRIPTED", "NoSuchModel", "chosen", "know", "model_named", "scripted"]
+
+SCRIPTED = "scripted"
+
+
+def model_named(name: str) -> Model:
+    """The model of that name. Raises NoSuchModel, which trying again does not change."""
+    if name.startswith(f"{SCRIPTED}:"):
+        return scripted(_seconds(name.partition(":")[2]))
+    return model_registry.model_named(name)
+
+
+def chosen(own: str, others: dict[str, str], asked: str) -> str:
+    """The model of a session: what its envelope asks for if its agent offers that, else the agent's."""
+    return others.get(asked, own)
+
+
+def scripted(seconds: float = 0) -> Model:
+    """Asks where a gate is wanted, asks again after a rejection, and flags ``eval(``.
+
+    ``scripted:2.5`` thinks for so many seconds first.
+    """
+    from pydantic_ai.models.function import FunctionModel
+
+    async def think(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        await asyncio.sleep(seconds)
+        return _play(messages, info)
+
+    return FunctionModel(think, model_name=SCRIPTED)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return min(max(float(text), 0), 3600)
+    except ValueError as error:
+        raise NoSuchModel(f"“{text}” is no number of seconds to think for.") from error
+
+
+know(SCRIPTED, scripted)
+
+
+def _play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+    prompts = _prompts(messages)
+    name, arguments = _move(prompts, {tool.name for tool in info.output_tools})
+    return ModelResponse(parts=[ToolCallPart(name, arguments)])
+
+
+def _move(prompts: Sequence[str], tools: set[str]) -> tuple[str, dict[str, Any]]:
+    item, pattern, last = _after("Item id: ", prompts), _after("Pattern of interest: ", prompts), ""
+    verdict = "FLAGGED" if pattern == "eval(" else "CLEAR"
+    last = prompts[-1]
+    if "submit_verdict" in tools:
+        reason = f"The pattern {pattern} is {'there' if verdict == 'FLAGGED' else 'not there'}."
+        return "submit_verdict", {"item_id": item, "verdict": verdict, "reason": reason}
+    summary = f"I looked for `{pattern}` in {_after('File ', prompts).rpartition(': ')[2]}."
+    if last.startswith("Human decision: REJECTED. "):
+        words = last.splitlines()[0].removeprefix("Human decision: REJECTED. ")
+        summary = f"{summary} Revised after the rejection: {words}"
+    elif last.startswith("A message from the owner"):
+        summary = f"{summary} With your message in mind: {last.partition(chr(10))[2]}"
+    return "request_approval", {
+        "summary": summary,
+        "proposed_action": f"Submit the verdict {verdict} for {item}.",
+    }
+
+
+def _prompts(messages: Sequence[ModelMessage]) -> list[str]:
+    return [
+        part.content
+        for message in messages
+        for part in message.parts
+        if part.part_kind == "user-prompt" and isinstance(part.content, str)
+    ]
+
+
+def _after(label: str, prompts: Sequence[str]) -> str:
+    found = re.search(rf"^{re.escape(label)}(.*)$", prompts[0], re.MULTILINE)
+    return found[1] if found else ""

@@ -1,0 +1,271 @@
+"""One turn of a leaf agent: a prompt, its tools, and what came of it.
+
+Both protocol tools end the turn where they are called. Nothing that is called beside or after
+``request_approval`` is carried out, and a verdict beside it is not taken: the gate comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from agents.running.runtime import Said, Step, Usage
+from agents.text.storable import is_blank, is_storable, storable
+from workspace.protocols.common import model_registry
+from workspace.protocols.leaf.agent import brains, texts
+from workspace.protocols.leaf.server.volume import Outside, Unreadable, Volume
+
+if TYPE_CHECKING:
+    from pydantic_ai import Agent, RunContext, ToolOutput
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.usage import RunUsage
+
+LONGEST_REQUEST = 16_000
+RETRIES = 3
+"""How often an agent may try again to call a tool rightly."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The agent called ``request_approval``: the turn is over and waits for a person."""
+
+    summary: str
+    proposed_action: str
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The agent called ``submit_verdict``: {item_id, verdict, reason}."""
+
+    verdict: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The turn ended without a result, and would again: no_verdict or invalid_verdict."""
+
+    reason: Literal["no_verdict", "invalid_verdict"]
+    message: str
+
+
+@dataclass(frozen=True)
+class Broke:
+    """The model could not be asked. ``limited``: a quota is used up. ``for_good``: settings are wrong."""
+
+    message: str
+    limited: bool = False
+    for_good: bool = False
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What a turn came to, and the whole conversation as JSON for the next one."""
+
+    result: Asked | Submitted | Failed | Broke
+    messages: list[Any] | None = None
+
+
+Told = Said | Step | Usage | Reviewed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """What a turn is given. ``files`` is where the agent may read, if anywhere."""
+
+    item_id: str
+    prompt: str
+    model: str
+    may_submit: bool
+    turns: int
+    seconds: float
+    messages: Sequence[Any] = ()
+    files: Volume | None = None
+    call_prefix: str = ""
+
+
+@dataclass
+class _Turn:
+    tried: list[str] = field(default_factory=list)
+
+
+async def review(job: Review) -> AsyncGenerator[Told, None]:
+    """Take the turn; tells what happens, and last what came of it. Never raises for what a model does."""
+    turn = _Turn()
+    try:
+        async with aclosing(_converse(job, turn)) as telling:
+            async for told in telling:
+                yield told
+    except TimeoutError:
+        yield Reviewed(Broke(f"The turn took longer than {job.seconds:g} seconds and was ended."))
+    except Exception as error:  # noqa: BLE001 -- sorted into what a retry changes and what not
+        yield Reviewed(_sorted(error, job, turn))
+
+
+async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
+    from pydantic_ai import UsageLimits
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    agent = _agent(may_submit=job.may_submit, reads=job.files is not None)
+    model = brains.model_named(job.model)
+    history = ModelMessagesTypeAdapter.validate_python(list(job.messages)) or None
+    limits = UsageLimits(request_limit=job.turns)
+    told: list[Said | Step] = []
+    async with agent.iter(
+        job.prompt,
+        model=model,
+        deps=job,
+        message_history=history,
+        usage_limits=limits,
+        timeout=job.seconds,
+    ) as run:
+        async for node in run:
+            for one in told:
+                yield one
+            told = []
+            if agent.is_call_tools_node(node):
+                turn.tried += [call.tool_name for call in node.model_response.tool_calls]
+                told = _told(node.model_response, job.call_prefix)
+    for one in told:  # beside the usage: both are written at once
+        yield one
+    if run.result is None:
+        raise RuntimeError("the model's turn has no end")
+    yield Usage(_used(run.usage))
+    result, messages = run.result.output, run.result.all_messages()
+    if isinstance(result, str):
+        result = Failed("no_verdict", "The agent ended its turn without a verdict.")
+    yield Reviewed(
+        result, storable(ModelMessagesTypeAdapter.dump_python(_in_words(messages), mode="json"))
+    )
+
+
+@lru_cache(maxsize=4)
+def _agent(*, may_submit: bool, reads: bool) -> Agent[Review, Any]:
+    """The agent of each kind of turn; what differs from turn to turn is in its ``Review``."""
+    from pydantic_ai import Agent, RunContext, Tool
+
+    # The library reads these at run time, where annotations are text only.
+    for tool in (_submit_verdict, _read):
+        tool.__annotations__["ctx"] = RunContext[Review]
+    return Agent(
+        name="leaf",
+        deps_type=Review,
+        output_type=[*_ends(may_submit=may_submit), str],
+        tools=[Tool(_read, name="read")] if reads else [],
+        end_strategy="early",
+        retries=RETRIES,
+    )
+
+
+def _ends(*, may_submit: bool) -> list[ToolOutput[Any]]:
+    """The tools that end a turn. ``submit_verdict`` is not even offered before its time.
+
+    They are asynchronous, or the library would take each into a thread of its own.
+    """
+    from pydantic_ai import ToolOutput
+
+    verdict = ToolOutput[Submitted](
+        _submit_verdict, name="submit_verdict", description=texts.SUBMIT_VERDICT
+    )
+    request = ToolOutput[Asked](
+        _request_approval, name="request_approval", description=texts.REQUEST_APPROVAL
+    )
+    return [verdict, request] if may_submit else [request]
+
+
+async def _submit_verdict(
+    ctx: RunContext[Review], item_id: str, verdict: Literal["FLAGGED", "CLEAR"], reason: str
+) -> Submitted:
+    from pydantic_ai import ModelRetry
+
+    if "request_approval" in _called_with(ctx):
+        raise ModelRetry(texts.GATE_FIRST)
+    if item_id != ctx.deps.item_id:
+        raise ModelRetry(f"Invalid verdict: item_id must be {ctx.deps.item_id!r}")
+    return Submitted({"item_id": item_id, "verdict": verdict, "reason": storable(reason)})
+
+
+async def _request_approval(summary: str, proposed_action: str) -> Asked:
+    from pydantic_ai import ModelRetry
+
+    if is_blank(summary) or is_blank(proposed_action):
+        raise ModelRetry(texts.EMPTY_REQUEST)
+    if not is_storable(summary + proposed_action):
+        raise ModelRetry("Invalid request_approval: it holds a character that cannot be kept")
+    if max(len(summary), len(proposed_action)) > LONGEST_REQUEST:
+        raise ModelRetry(
+            f"Invalid request_approval: {LONGEST_REQUEST} characters are the most for each part"
+        )
+    return Asked(summary, proposed_action)
+
+
+def _read(ctx: RunContext[Review], path: str) -> str:
+    """Read a text file of the workspace by its exact path."""
+    from pydantic_ai import ModelRetry
+
+    try:
+        return ctx.deps.files.text(path) if ctx.deps.files else ""
+    except (Outside, Unreadable) as error:
+        raise ModelRetry(f"This cannot be read. {error}") from error
+
+
+def _called_with(ctx: RunContext[Review]) -> set[str]:
+    """The tools of the response that is being worked off."""
+    return {getattr(part, "tool_name", "") for part in ctx.messages[-1].parts}
+
+
+def _told(response: ModelResponse, prefix: str) -> list[Said | Step]:
+    told: list[Said | Step] = [
+        Said(storable(part.content) + "\n")
+        for part in response.parts
+        if part.part_kind == "text" and part.content
+    ]
+    told += [
+        Step(
+            f"{prefix}{call.tool_call_id}",
+            call.tool_name,
+            "",
+            storable(call.args_as_json_str())[:2000],
+        )
+        for call in response.tool_calls
+    ]
+    return told
+
+
+def _used(usage: RunUsage) -> dict[str, Any]:
+    return {
+        "requests": usage.requests,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+    }
+
+
+def _in_words(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """The conversation with what the protocol's tools answer, instead of the library's own words."""
+    words = {
+        "submit_verdict": texts.VERDICT_RECORDED,
+        "request_approval": texts.APPROVAL_REQUESTED,
+    }
+    for message in messages:
+        for part in message.parts:
+            if part.part_kind == "tool-return" and part.content == "Final result processed.":
+                part.content = words.get(part.tool_name, part.content)
+    return messages
+
+
+def _sorted(error: Exception, job: Review, turn: _Turn) -> Failed | Broke:
+    """Whether trying again may help. A model that is away is never an answer about the item."""
+    from pydantic_ai import exceptions as known
+
+    words = f"{type(error).__name__}: {error}"
+    if isinstance(error, known.UsageLimitExceeded):
+        words = f"Turn limit ({job.turns}) reached without a submitted verdict."
+        return Failed("no_verdict", words)
+    if isinstance(error, known.UnexpectedModelBehavior):
+        invalid = turn.tried[-1:] == ["submit_verdict"]
+        return Failed("invalid_verdict" if invalid else "no_verdict", words)
+    return Broke(
+        words, limited=model_registry.is_limit(error), for_good=model_registry.is_for_good(error)
+    )

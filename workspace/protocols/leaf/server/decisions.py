@@ -1,0 +1,124 @@
+"""A decision that came with an envelope becomes a verdict, or a refusal that says why not.
+
+The protocol binds a decision to a gate by its number alone. A number stands for one gate here, and
+a gate for one content, so the binding is filled in from the gate that the number names; a decision
+may repeat it, and is then held to it. Everything else is the one rule for all doors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from agents.db.statements import Prepared
+from agents.events import log as events
+from agents.locking import lock_session
+from agents.models import Run, Session
+from asks import answering, refusals
+from asks.actions import binding
+from asks.models import Gate
+from asks.refusals import Answer, Refused
+from workspace.api import attempts
+from workspace.models import ApiKey, Scope
+from workspace.protocols.leaf.server import state
+from workspace.protocols.leaf.wire import BadDecision, Decision, validate_decision
+
+VIA = "leaf"
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Why a decision was not taken: ``reason`` for programs, ``detail`` for people."""
+
+    reason: str
+    detail: str
+    http_status: int = 200
+
+
+def decide(session: Session, sent: object, key: ApiKey) -> Turned | None:
+    """Take what was sent as a decision, or say why not. None when it was taken, now or before."""
+    if (turned := _may_not(session, sent, key)) is not None:
+        return turned
+    try:
+        decision = validate_decision(sent)
+    except BadDecision as error:
+        return no_decision(session, str(error), sent)
+    assert key.person is not None  # noqa: S101 -- _may_not has seen to it; this tells the type
+    return _answer(session, decision, key.person)
+
+
+def _may_not(session: Session, sent: object, key: ApiKey) -> Turned | None:
+    """Only a person decides: an agent's key that tries is refused, and that is recorded."""
+    if key.person is not None and Scope.ASK_ANSWER in key.scopes:
+        return None
+    number = sent.get("gateId") if isinstance(sent, dict) else None
+    gate = _gate(session, number) if isinstance(number, int) else state.read(session.pk).pending
+    why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
+    attempts.record(key, gate.ask_id if gate else 0, why)
+    return Turned("agents_never_answer" if key.is_an_agents else "scope", why, 403)
+
+
+def _answer(session: Session, decision: Decision, person: User) -> Turned | None:
+    gate = _gate(session, decision.gate_id)
+    if gate is None:
+        return _no_such_gate(decision, person)
+    result = answering.answer(
+        ask_id=gate.ask_id,
+        by=person,
+        option=decision.action,
+        text=decision.feedback or "",
+        echo=_echo(gate, decision),
+        via=VIA,
+    )
+    if isinstance(result, Refused):
+        return Turned(str(result.reason), result.detail)
+    return None
+
+
+def _echo(gate: Gate, decision: Decision) -> dict[str, Any]:
+    shown = binding.of_gate(gate).as_echo()
+    return shown if decision.binding is None else decision.binding
+
+
+def _gate(session: Session, number: int) -> Gate | None:
+    return _GATE.first(session.pk, number) if abs(number) < 2**31 else None
+
+
+_GATE = Prepared(
+    lambda session, number: Gate.objects.filter(
+        session=session, number=number, operation=state.OPERATION
+    ),
+    of=(int, int),
+)
+
+
+@transaction.atomic
+def _no_such_gate(decision: Decision, person: User) -> Turned:
+    refused = refusals.not_found()
+    attempt = Answer(by=person, option=decision.action, text=decision.feedback or "", via=VIA)
+    refusals.record(refused, attempt, ask=None, ask_ref=f"gate {decision.gate_id}")
+    return Turned(
+        "no_such_gate", f"This session has no gate {decision.gate_id}. Nothing was decided."
+    )
+
+
+@transaction.atomic
+def no_decision(session: Session, why: str, sent: object) -> Turned:
+    """What came is no decision: it changes nothing, and the owner sees in the thread that it came."""
+    locked = lock_session(session.pk)
+    run = Run.objects.filter(session=session).order_by("-number").first()
+    digest = hashlib.sha256(f"{why}\0{sent!r}"[:4000].encode(errors="replace")).hexdigest()
+    events.record(
+        locked,
+        "ignored",
+        actor="system",
+        run=run,
+        text="A decision file or field that is no decision",
+        data={"why": f"{why}. Nothing was decided."},
+        once_key=digest,
+    )
+    return Turned("no_decision", f"{why}. Nothing was decided.")

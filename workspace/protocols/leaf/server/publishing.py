@@ -1,0 +1,112 @@
+"""Brings the files of a session on the shared volume to what its rows say. Any number of times.
+
+    <resultRef>.gate      {"status":"awaiting_approval", …} while a gate waits, and gone afterwards
+    <resultRef>           the verdict, alone
+    <resultRef>.status    {"status":"done"|"failed"|"aborted"|"expired", …}, written after it
+
+A job does it after every change, in the queue since the transaction of that change, so no crash
+loses it. A call that waits does it too, before it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+from procrastinate import RetryStrategy, tasks
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.django_connector import DjangoConnector
+from procrastinate.manager import JobManager
+
+from agents.db.retrying import in_database
+from agents.jobs.queue import QUEUE
+from agents.models import Agent, Event, Session
+from asks.actions import binding
+from workspace.protocols.leaf.server import replies, state
+from workspace.protocols.leaf.server.facts import LeafFacts, facts_in
+from workspace.protocols.leaf.server.state import Standing
+from workspace.protocols.leaf.server.volume import Volume
+from workspace.protocols.leaf.settings import LeafSettings
+from workspace.protocols.leaf.wire import Refs
+
+PUBLISH = "leaf.publish"
+_MOVES = frozenset({"verdict", "withdrawn", "expired", "superseded", "ended"})
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('leaf.publishing'), %s)"
+
+
+@app.task(name=PUBLISH, queue=QUEUE, retry=RetryStrategy(max_attempts=12, exponential_wait=2))
+async def publish_job(session_id: int) -> None:
+    """Tried again for over an hour while the volume is away."""
+    await in_database(publish, session_id)
+
+
+def hear(session: Session, happened: Sequence[Event]) -> None:
+    """Have the files of a session follow what just happened in it, in the same transaction."""
+    if session.agent.runtime != "leaf" or not any(event.kind in _MOVES for event in happened):
+        return
+    facts = facts_in(session.data)
+    if facts is not None and facts.refs is not None:
+        tasks.configure_task(
+            name=PUBLISH, job_manager=JobManager(DjangoConnector()), queue=QUEUE
+        ).defer(session_id=session.pk)
+
+
+def volume_of(agent: Agent) -> Volume | None:
+    """The volume on which an agent of ours serves the files dialect, if it does."""
+    if agent.runtime != "leaf":
+        return None
+    found = LeafSettings.model_validate(agent.settings)
+    return Volume(found.volume, found.volume_known_as) if found.volume else None
+
+
+@transaction.atomic
+def publish(session_id: int) -> Standing:
+    """Write what is missing. Raises OSError while the volume cannot be written.
+
+    Who comes later reads later: two at once never put an older state over a newer one.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_ONE_AT_A_TIME, [session_id % 2**31])
+    session = Session.objects.select_related("agent").get(pk=session_id)
+    found, facts = state.standing(session), facts_in(session.data)
+    volume = volume_of(session.agent)
+    if facts is not None and facts.refs is not None and volume is not None:
+        _write(volume, facts, facts.refs, found)
+    return found
+
+
+def _write(volume: Volume, facts: LeafFacts, refs: Refs, found: Standing) -> None:
+    if found.gate is not None:
+        volume.write_if_other(refs.gate, _gate_marker(facts, found), apart_from="ts")
+    else:
+        volume.remove(refs.gate)
+    if found.verdict is not None and found.word == "done":
+        volume.write_if_other(refs.result_ref, found.verdict)
+    if found.is_settled and found.gate is None:
+        write_done(volume, refs, facts.session_id, found.word, found.reason or None)
+    else:
+        volume.remove(refs.done)
+
+
+def write_done(volume: Volume, refs: Refs, session_id: str, word: str, reason: str | None) -> None:
+    """The terminal marker. A synchronous call leaves one too: who looks later must find the end."""
+    marker = {"status": word, "sessionId": session_id, "reason": reason, "ts": _now()}
+    volume.write_if_other(refs.done, marker, apart_from="ts")
+
+
+def _gate_marker(facts: LeafFacts, found: Standing) -> dict[str, Any]:
+    assert found.gate is not None  # noqa: S101 -- for the type: whoever calls has looked
+    return {
+        "status": "awaiting_approval",
+        "sessionId": facts.session_id,
+        "gateId": found.gate.number,
+        "gate": replies.gate_of(found.gate),
+        "binding": binding.of_gate(found.gate).as_echo(),
+        "ts": _now(),
+    }
+
+
+def _now() -> str:
+    return timezone.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")

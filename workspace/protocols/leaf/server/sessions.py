@@ -1,0 +1,94 @@
+"""Opens a session for an envelope, or finds the one it names, and has it go on where it can."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+
+from agents import controls, next_run, registration, wakes
+from agents.db.statements import Prepared
+from agents.events import log as events
+from agents.lifecycle import AgentState, Cause, SessionState
+from agents.locking import lock_session
+from agents.models import Agent, Session
+from workspace.api.attempts import actor_of
+from workspace.models import ApiKey
+from workspace.protocols.leaf.server import state
+from workspace.protocols.leaf.server.facts import LeafFacts, facts_in, opened
+from workspace.protocols.leaf.wire import Envelope, session_key
+
+
+class Conflict(Exception):
+    """The envelope cannot be taken: ``reason`` for programs, the text for people."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason, self.detail = reason, detail
+
+
+def find(agent: Agent, session_id: str, tenant: str) -> Session | None:
+    """The session of a name among its agent's."""
+    name = session_key(session_id, tenant)
+    found = _NAMED.first(agent.pk, name)
+    return found if found and facts_in(found.data) else None
+
+
+_NAMED = Prepared(
+    lambda agent, name: Session.objects.select_related("agent").filter(
+        agent=agent, external_id=name
+    ),
+    of=(int, str),
+)
+
+
+def open_once(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
+    """The session of these facts, started if it is new. However many call at once, one is opened."""
+    try:
+        return _open(agent, key, facts)
+    except IntegrityError:  # somebody else was opening it
+        if (found := find(agent, facts.session_id, facts.tenant)) is None:
+            raise
+        return found
+
+
+def _open(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
+    def begin(session: Session) -> None:
+        if session.agent.lifecycle == AgentState.RETIRED:
+            raise Conflict("agent_retired", "This agent is retired and starts nothing more.")
+        session.data = opened(facts)
+        words = f"Review {facts.item.item_id}: `{facts.item.pattern}` in {facts.item.file}"
+        events.record(session, "message", actor=actor_of(key), text=words)
+        next_run.for_whom(session, key.person_id)
+        wakes.wake(session, Cause.HUMAN)
+
+    name = session_key(facts.session_id, facts.tenant)
+    return registration.open_session(agent, title=facts.title, external_id=name, begin=begin)
+
+
+def check_same(session: Session, envelope: Envelope, item: object) -> None:
+    """Raise Conflict if the envelope is about something else than the session it names."""
+    facts = facts_in(session.data)
+    if facts is None or facts.dialect != envelope.dialect:
+        raise Conflict("envelope_conflict", "This session was opened in the other dialect.")
+    if item is not None and item != facts.item:
+        raise Conflict("envelope_conflict", "This session reviews another item.")
+    if facts.refs and envelope.refs and facts.refs.result_ref != envelope.refs.result_ref:
+        raise Conflict("envelope_conflict", "This session writes to another resultRef.")
+
+
+@transaction.atomic
+def go_on(session_id: int, key: ApiKey) -> None:
+    """Have a session that came to no end try again now, as sending its envelope again asks for.
+
+    What was given up goes on only for the key of a person.
+    """
+    session = lock_session(session_id)
+    found = state.standing(session)
+    if found.word not in ("failed", "retrying"):
+        return
+    if session.state == SessionState.PAUSED:
+        if key.person is not None:
+            controls.resume_session(session_id=session.pk, by=key.person)
+        return
+    next_run.for_whom(session, key.person_id)
+    wakes.wake(session, Cause.HUMAN)
+    next_run.proceed(session)

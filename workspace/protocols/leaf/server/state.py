@@ -1,0 +1,186 @@
+"""The log of a leaf session as its rows tell it: its gates, what was decided, and how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agents.db.statements import Prepared
+from agents.lifecycle import RunStatus, SessionState
+from agents.models import Run, Session
+from asks.drafts import ActionDraft, AskDraft, OptionDraft
+from asks.lifecycle import AskKind, AskStatus, Meaning, Style
+from asks.models import Gate, Verdict
+from workspace.protocols.leaf.agent.gates import Request, State, state_of
+from workspace.protocols.leaf.server.facts import LeafFacts
+from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT, Decision, validate_decision
+
+OPERATION = "leaf.proceed"
+REQUEST_KEY = "gate"
+OPTIONS = (
+    OptionDraft(APPROVE, "Approve", style=Style.PRIMARY, meaning=Meaning.APPROVE),
+    OptionDraft(REJECT, "Reject", meaning=Meaning.DENY),
+    OptionDraft(ABORT, "Abort", "Ends the session without a verdict.", Style.DANGER, Meaning.DENY),
+)
+
+Word = Literal[
+    "queued", "running", "resuming", "paused", "done", "aborted", "failed", "retrying", "expired"
+]
+#: Nothing happens any more until somebody says or sends something.
+SETTLED = frozenset({"paused", "done", "aborted", "failed", "expired"})
+
+
+def gate_draft(facts: LeafFacts, summary: str, proposed_action: str) -> AskDraft:
+    """The ask for a gate. All that a person reads is in what their answer is bound to."""
+    item = facts.item
+    params = {
+        "proposed_action": proposed_action,
+        "summary": summary,
+        "item": item.item_id,
+        "file": item.file,
+        "pattern": item.pattern,
+    }
+    return AskDraft(
+        request_key=REQUEST_KEY,
+        prompt=summary,
+        kind=AskKind.APPROVAL,
+        options=OPTIONS,
+        action=ActionDraft(OPERATION, params, always_asks=True, schema=False),
+    )
+
+
+@dataclass(frozen=True)
+class Log:
+    """A session's gates, oldest first, and the decisions on them, in the order of the gates."""
+
+    gates: tuple[Gate, ...]
+
+    @property
+    def requests(self) -> list[Request]:
+        return [found for gate in self.gates if (found := request_of(gate))]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        return [found for gate in self.gates if (found := decision_of(gate))]
+
+    @property
+    def state(self) -> State:
+        return state_of(self.requests, self.decisions)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether the last gate was closed without a decision, so that nothing was approved."""
+        return bool(self.gates) and self.gates[-1].ask.status in (
+            AskStatus.WITHDRAWN,
+            AskStatus.EXPIRED,
+        )
+
+    @property
+    def pending(self) -> Gate | None:
+        waiting = self.state.pending
+        return next((one for one in self.gates if waiting and one.number == waiting.gate_id), None)
+
+
+def read(session_id: int) -> Log:
+    """One query."""
+    return Log(tuple(_GATES.all(session_id)))
+
+
+_GATES = Prepared(
+    lambda pk: (
+        Gate.objects.filter(session=pk, operation=OPERATION)
+        .select_related("ask__verdict__option")
+        .order_by("number")
+    )
+)
+
+
+def request_of(gate: Gate) -> Request | None:
+    """The gate as the protocol has it; None for a gate of another protocol or with other params."""
+    params = gate.params if isinstance(gate.params, dict) else {}
+    summary, proposed = params.get("summary"), params.get("proposed_action")
+    if gate.operation != OPERATION or not isinstance(summary, str) or not isinstance(proposed, str):
+        return None
+    return Request(gate.number, summary, proposed, over=gate.ask.status != AskStatus.OPEN)
+
+
+def decision_of(gate: Gate) -> Decision | None:
+    """What was decided about a gate; None while nothing is, or for an answer that is no decision."""
+    verdict: Verdict | None = getattr(gate.ask, "verdict", None)
+    if verdict is None or verdict.option is None:
+        return None
+    sent = {"gateId": gate.number, "action": verdict.option.key, "feedback": verdict.text or None}
+    return validate_decision(sent) if verdict.option.key in (APPROVE, REJECT, ABORT) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How a session stands, in the protocol's words and, where those would lie, in ours."""
+
+    word: Word
+    gate: Gate | None = None
+    verdict: dict[str, Any] | None = None
+    reason: str = ""
+    message: str = ""
+    attempts: int = 0
+
+    @property
+    def is_settled(self) -> bool:
+        return self.word in SETTLED
+
+
+def standing(session: Session) -> Standing:
+    """How a session stands now: two queries. Gates come before verdicts, and an abort is for good."""
+    return _standing(session, _NEWEST.first(session.pk))
+
+
+def glance(session: Session) -> Standing:
+    """The same, of its row as it is now; by one query, and in a word, while a turn is under way."""
+    run = _NEWEST.first(session.pk)
+    if run is not None and run.status in _UNDER_WAY:
+        return Standing(word=_word_of_live(run, resumes=False))
+    return _standing(run.session if run else session, run)
+
+
+_UNDER_WAY = (RunStatus.QUEUED, RunStatus.RUNNING)
+_NEWEST = Prepared(
+    lambda pk: Run.objects.filter(session=pk).select_related("session").order_by("-number")[:1]
+)
+
+
+def _standing(session: Session, run: Run | None) -> Standing:
+    log = read(session.pk)
+    is_live = run is not None and run.status in _UNDER_WAY
+    last = log.state.last_decision
+    if log.pending is not None and not is_live:
+        return Standing(word="paused", gate=log.pending)
+    if last is not None and last.action == ABORT:
+        return Standing(word="aborted")
+    if verdict := session.data.get("result"):
+        return Standing(word="done", verdict=verdict)
+    if is_live or run is None:
+        return Standing(word=_word_of_live(run, resumes=last is not None))
+    return _at_rest(session, run, log)
+
+
+def _word_of_live(run: Run | None, *, resumes: bool) -> Word:
+    if resumes:
+        return "resuming"
+    return "queued" if run is None or run.status == RunStatus.QUEUED else "running"
+
+
+def _at_rest(session: Session, run: Run, log: Log) -> Standing:
+    """Nothing is under way and nobody is asked."""
+    if run.status == RunStatus.FAILED:
+        gave_up = session.state == SessionState.PAUSED
+        return Standing(
+            word="failed" if gave_up else "retrying",
+            reason="error",
+            message=run.error,
+            attempts=session.error_streak,
+        )
+    if failed := session.data.get("failed"):
+        return Standing(word="failed", reason=failed["reason"], message=failed["message"])
+    if log.is_withheld:
+        return Standing(word="expired", reason="expired", message="Nobody decided in time.")
+    return Standing(word="queued")

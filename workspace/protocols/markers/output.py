@@ -1,0 +1,162 @@
+"""Listening to a command that takes a turn, in either format, and judging how the turn went."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Protocol
+
+from agents.lifecycle import Outcome
+from agents.running.processes import Exited
+from agents.running.runtime import Ended, Ignored, Said, Turn, TurnEvent
+from asks.drafts import AskDraft
+from workspace.protocols.markers import limits
+from workspace.protocols.markers.lines import storable
+from workspace.protocols.markers.permissions.acpx import Frames, Told
+from workspace.protocols.markers.permissions.asks import approval
+from workspace.protocols.markers.reader import MAX_ASKS, Reader, Reading
+from workspace.protocols.markers.settings import MarkersSettings
+
+MAX_ERROR = 2_000
+
+
+class Hearing(Protocol):
+    """What hears a turn: pieces of standard output first, then how the command ended."""
+
+    def hear(self, chunk: str) -> Iterator[TurnEvent]: ...
+
+    def end(self, exited: Exited) -> Iterator[TurnEvent]:
+        """What is left to tell, with Ended as the last."""
+        ...
+
+
+def hearing_for(turn: Turn, settings: MarkersSettings) -> Hearing:
+    """The one for the command's format."""
+    kinds: dict[str, Callable[[str, MarkersSettings], Hearing]]
+    kinds = {"text": PlainText, "acpx": AcpxFrames}
+    return kinds[settings.format](f"run {turn.run_id}: ", settings)
+
+
+class PlainText:
+    """A command that writes plain lines. It failed if it had to be ended or exits with an error."""
+
+    def __init__(self, prefix: str, settings: MarkersSettings) -> None:
+        self._reader = Reader(prefix)
+        self._settings = settings
+
+    def hear(self, chunk: str) -> Iterator[TurnEvent]:
+        if text := storable(chunk):
+            yield Said(text)
+        yield from self._reader.feed(chunk)
+
+    def end(self, exited: Exited) -> Iterator[TurnEvent]:
+        reading = self._reader.finish()
+        yield from reading.landed
+        if error := how_it_broke(exited, self._settings):
+            yield from not_acted_on(reading)
+            yield Ended(outcome=Outcome.RETRYABLE_ERROR, report=reading.report, error=error)
+        else:
+            yield as_said(reading, reading.asks)
+
+
+class AcpxFrames:
+    """acpx with JSON frames. A turn is complete when its prompt has a result, whatever the exit."""
+
+    def __init__(self, prefix: str, settings: MarkersSettings) -> None:
+        self._prefix = prefix
+        self._reader = Reader(prefix)
+        self._frames = Frames()
+        self._settings = settings
+
+    def hear(self, chunk: str) -> Iterator[TurnEvent]:
+        yield from self._tell(self._frames.feed(chunk))
+
+    def end(self, exited: Exited) -> Iterator[TurnEvent]:
+        yield from self._tell(self._frames.finish())
+        reading = self._reader.finish()
+        yield from reading.landed
+        if usage := self._frames.usage:
+            yield usage
+        if self._frames.complete:
+            yield from self._completed(reading)
+        else:
+            yield from not_acted_on(reading)
+            yield self._broken(reading, exited)
+
+    def _tell(self, told: Iterable[Told]) -> Iterator[TurnEvent]:
+        for one in told:
+            yield one
+            if isinstance(one, Said):
+                yield from self._reader.feed(one.text)
+
+    def _completed(self, reading: Reading) -> Iterator[TurnEvent]:
+        approvals = [approval(one, self._prefix) for one in self._frames.escalations]
+        bound = [one for one in approvals if isinstance(one, AskDraft)]
+        yield from (one for one in approvals if isinstance(one, Ignored))
+        for one in bound[MAX_ASKS:]:
+            tool = one.action.operation if one.action else ""
+            yield Ignored(f"permission for {tool}", f"a turn may ask for {MAX_ASKS} permissions")
+        yield as_said(reading, (*reading.asks, *bound[:MAX_ASKS]))
+
+    def _broken(self, reading: Reading, exited: Exited) -> Ended:
+        """A limit is one if an error frame says so; all else may be tried again."""
+        limit = next((error for error in self._frames.errors if limits.is_limit(error)), "")
+        words = how_it_broke(exited, self._settings) if exited.cause != "exit" else ""
+        words = words or "\n".join(self._frames.errors) or self._nothing_said(exited)
+        return Ended(
+            outcome=Outcome.RATE_LIMITED if limit else Outcome.RETRYABLE_ERROR,
+            report=reading.report,
+            error=(limit or words)[:MAX_ERROR],
+            retry_at=limits.free_again(limit, datetime.now(UTC)) if limit else None,
+        )
+
+    def _nothing_said(self, exited: Exited) -> str:
+        if self._frames.stop_reason:
+            return "The turn was cancelled before the agent had finished."
+        how = how_it_broke(exited, self._settings)
+        return f"The agent ended without answering its prompt. {how}".strip()
+
+
+def as_said(reading: Reading, asks: tuple[AskDraft, ...]) -> Ended:
+    """A complete turn: what the agent asks, sends and says about how it went."""
+    limited = reading.outcome is Outcome.RATE_LIMITED
+    words = reading.outcome_words
+    return Ended(
+        outcome=reading.outcome,
+        report=reading.report,
+        asks=asks,
+        mails=reading.mails,
+        retry_at=limits.free_again(words, datetime.now(UTC)) if limited else None,
+    )
+
+
+def not_acted_on(reading: Reading) -> Iterator[Ignored]:
+    """A broken turn informs but does not act. That is told: the next try may act otherwise."""
+    why = "the turn broke, so it is not acted on"
+    for ask in reading.asks:
+        yield Ignored(f"ASK: {ask.prompt.partition(chr(10))[0][:200]}", why)
+    for mail in reading.mails:
+        yield Ignored(f"SEND: @{mail.to_slug} {mail.text[:200]}", why)
+
+
+def how_it_broke(exited: Exited, settings: MarkersSettings) -> str:
+    """What went wrong, in words, with the end of standard error; "" for a clean exit."""
+    if exited.cause == "timeout":
+        how = f"The command ran longer than {settings.wall_clock_seconds:g} seconds and was ended."
+    elif exited.cause == "output_limit":
+        how = f"The command wrote more than {settings.output_limit_bytes} bytes and was ended."
+    elif exited.code < 0:
+        how = f"The command was ended by {_signal_name(-exited.code)}."
+    elif exited.code:
+        how = f"The command ended with exit code {exited.code}."
+    else:
+        return ""
+    return f"{how}\n{exited.stderr.strip()[-MAX_ERROR:]}".strip()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

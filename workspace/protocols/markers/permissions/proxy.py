@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Stands between acpx and an agent and gives the permissions that the owner approved, no others.
+
+    acpx --approve-all --policy '{"escalate": ["execute"]}' --format json --json-strict \
+         --agent "python3 .../approved_tools.py claude-agent-acp" exec -f -
+
+acpx can only approve by a tool's name or title, which is wider than what an owner was shown. This
+program asks the worker that runs the turn for the grant of exactly the tool and input that a
+``session/request_permission`` is for. The worker writes down that it is taken before it says yes,
+so no other turn gets it again; then this program answers the request itself, and tells how the
+agent said the tool ended. All other traffic passes through unchanged, so acpx escalates as before.
+
+    approved_tools.py --once OPERATION PARAMS -- COMMAND [ARGUMENT …]
+
+runs a command if exactly this was approved (PARAMS in JSON), once; 77 is its exit code if not.
+
+Standard library only, no Django: it is started for every turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from typing import IO, Any, Protocol
+
+#: The socket at which the worker gives grants.
+VARIABLE = "NEEDS_YOU_GRANTS"
+#: How long the worker may take to write down what is taken, in seconds.
+PATIENCE = 120.0
+NOT_APPROVED = 77
+
+
+def main(argv: list[str]) -> int:
+    if argv[:1] == ["--once"]:
+        return once(argv[1:], Worker(os.environ.get(VARIABLE, "")))
+    if not argv:
+        sys.stderr.write("usage: approved_tools.py AGENT [ARGUMENT …]\n")
+        return 2
+    gate = Gate(Worker(os.environ.get(VARIABLE, "")))
+    agent = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    to_agent = _Writer(agent.stdin)
+    threading.Thread(target=_pass_on, args=(sys.stdin.buffer, to_agent), daemon=True).start()
+    to_acpx = _Writer(sys.stdout.buffer)
+    for line in agent.stdout or ():
+        answer = gate.answer(line)
+        (to_acpx if answer is None else to_agent).write(line if answer is None else answer)
+    return agent.wait()
+
+
+def once(argv: list[str], worker: Grants) -> int:
+    """Run a command for what it is approved for, and write down how it ended. Its exit code."""
+    try:
+        operation, params, dashes, *command = argv
+        number = worker.take(operation, json.loads(params)) if command else None  # noqa: TID251  our own writing
+    except ValueError:
+        dashes, command = "", []
+    if dashes != "--" or not command:
+        sys.stderr.write("usage: approved_tools.py --once OPERATION PARAMS -- COMMAND …\n")
+        return 2
+    if number is None:
+        sys.stderr.write(f"{operation}: nobody approved exactly this, or it was begun already.\n")
+        return NOT_APPROVED
+    code = subprocess.run(command, check=False).returncode
+    worker.end(number, happened=code == 0)
+    return code
+
+
+class Grants(Protocol):
+    """Who gives grants."""
+
+    def take(self, operation: object, params: object) -> int | None:
+        """Take the grant for exactly this: its number, or None if there is none left."""
+        ...
+
+    def end(self, number: int, *, happened: bool) -> None:
+        """Tell how it ended."""
+        ...
+
+
+class Worker:
+    """The process that runs this turn, at its socket: a line of JSON there, a line back."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def take(self, operation: object, params: object) -> int | None:
+        number = self._ask({"take": operation, "params": params})
+        return number if isinstance(number, int) else None
+
+    def end(self, number: int, *, happened: bool) -> None:
+        self._ask({"end": number, "happened": happened})
+
+    def _ask(self, question: dict[str, object]) -> object:
+        """What it answers. None if it cannot be asked: then nothing is given."""
+        if not self._path:
+            return None
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            line = json.dumps(question).encode() + b"\n"
+            with socket.socket(socket.AF_UNIX) as asked:
+                asked.settimeout(PATIENCE)
+                asked.connect(self._path)
+                asked.sendall(line)
+                return json.loads(asked.makefile("rb").readline(1000))  # noqa: TID251  our own writing
+        return None
+
+
+class Gate:
+    """Answers what is approved, and listens how it ends."""
+
+    def __init__(self, grants: Grants) -> None:
+        self._grants = grants
+        self._under_way: dict[str, int] = {}
+
+    def answer(self, line: bytes) -> bytes | None:
+        """The agent's answer for a request that is approved, or None: then acpx decides."""
+        try:
+            message = json.loads(line)  # noqa: TID251  our own writing
+            if message.get("method") == "session/update":
+                self._listen(message["params"]["update"])
+            if message.get("method") == "session/request_permission":
+                asked = message["params"]
+                return self._permission(message["id"], asked["toolCall"], asked["options"])
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            pass
+        return None
+
+    def _permission(self, number: object, call: dict[str, Any], options: list[Any]) -> bytes | None:
+        allow = next((one["optionId"] for one in options if one["kind"] == "allow_once"), None)
+        taken = self._grants.take(_tool(call), call.get("rawInput")) if allow else None
+        if taken is None:
+            return None
+        self._under_way[str(call.get("toolCallId"))] = taken
+        outcome = {"outcome": {"outcome": "selected", "optionId": allow}}
+        return json.dumps({"jsonrpc": "2.0", "id": number, "result": outcome}).encode() + b"\n"
+
+    def _listen(self, update: dict[str, Any]) -> None:
+        """Without such an update nobody knows how it ended, and the owner is asked."""
+        status = update.get("status")
+        if status in ("completed", "failed"):
+            taken = self._under_way.pop(str(update.get("toolCallId")), None)
+            if taken is not None:
+                self._grants.end(taken, happened=status == "completed")
+
+
+class _Writer:
+    """One of the two pipes; two threads write to the agent's. A closed one swallows the rest."""
+
+    def __init__(self, pipe: IO[bytes] | None) -> None:
+        self._pipe = pipe
+        self._lock = threading.Lock()
+
+    def write(self, line: bytes) -> None:
+        with self._lock:
+            try:
+                if self._pipe and not self._pipe.closed:
+                    self._pipe.write(line)
+                    self._pipe.flush()
+            except BrokenPipeError:
+                self._pipe = None
+
+    def close(self) -> None:
+        with self._lock:
+            try:
+                if self._pipe:
+                    self._pipe.close()
+            except BrokenPipeError:
+                self._pipe = None
+
+
+def _pass_on(lines: IO[bytes], to_agent: _Writer) -> None:
+    for line in lines:
+        to_agent.write(line)
+    to_agent.close()
+
+
+def _tool(call: dict[str, Any]) -> str:
+    """The tool's name as acpx tells it in an escalation, and hence as the owner approved it."""
+    given = call.get("rawInput")
+    if isinstance(given, dict):
+        for key in ("name", "tool", "toolName"):
+            if isinstance(given.get(key), str) and given[key].strip():
+                return str(given[key]).strip()
+    title = (call.get("title") or "").strip()
+    return re.split(r"[:\s]", title, maxsplit=1)[0].strip() or str(call.get("kind") or "") or "tool"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""What must hold after a turn: the mandatory gate, and the agent's own check."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agents.running.processes import Command, CouldNotStartError, Exited, minimal_env, run
+from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.wire import Json, compact
+
+SECONDS = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """How a turn ended. ``published`` when the brain left the file that says so."""
+
+    first_turn: bool
+    hitl_paused: bool
+    published: bool
+    request: Json
+
+
+def gate(facts: Facts, settings: HybridSettings) -> str:
+    """Why a turn fails that passed a mandatory gate by; empty when it did not. Later turns may."""
+    if not settings.mandatory_gate or not facts.first_turn or facts.hitl_paused:
+        return ""
+    if facts.published:
+        return "It published without asking, and its first turn must ask."
+    return "Its first turn must ask, and it asked nothing; nothing was published."
+
+
+def alert(facts: Facts, settings: HybridSettings) -> str:
+    """What the owner must hear at once, in words."""
+    passed_by = bool(gate(facts, settings)) and facts.published
+    return (
+        "Something was published past the mandatory gate. Nobody approved it." if passed_by else ""
+    )
+
+
+async def command(facts: Facts, settings: HybridSettings, directory: Path) -> str:
+    """Run the agent's own check, if it has one. Why the turn fails; empty when it passes."""
+    if not settings.postprocess:
+        return ""
+    check = Command(
+        argv=tuple(settings.postprocess),
+        cwd=str(directory),
+        env=minimal_env(settings.env_allow, {**settings.env, "RUN_DIR": str(directory)}),
+        stdin=compact(asdict(facts)) + "\n",
+        wall_clock_seconds=SECONDS,
+    )
+    ended: Exited | None = None
+    try:
+        async with aclosing(run(check)) as happening:
+            async for event in happening:
+                ended = event if isinstance(event, Exited) else ended
+    except CouldNotStartError as error:
+        return f"The check after the turn could not be run: {error}"
+    if ended is not None and ended.cause == "exit" and ended.code == 0:
+        return ""
+    said = "" if settings.confidential or ended is None else ended.stderr.strip()[-500:]
+    return f"The check after the turn did not pass. {said}".strip()

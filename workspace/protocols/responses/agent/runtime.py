@@ -1,0 +1,282 @@
+"""The runtime ``responses``: a turn is one run of a brain, a local command, in its run directory.
+
+The shell around the brain opens the directory before the turn, reads its question after it, and
+asks. Whatever is wrong with the question fails the turn: only a missing file means that there is
+none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from agents.db.retrying import in_database
+from agents.lifecycle import Outcome
+from agents.running.processes import Command, CouldNotStartError, Exited, Spawned, minimal_env, run
+from agents.running.runtime import Ended, Ignored, Noticed, Started, Turn, TurnEvent, Usage
+from asks.drafts import AskDraft, OptionDraft
+from workspace.local.state import state_dir
+from workspace.protocols.common.turn_settings import Over, settings_of
+from workspace.protocols.responses.agent import (
+    confidential,
+    postprocess,
+    question_file,
+    run_directory,
+)
+from workspace.protocols.responses.agent.brain_output import BrainOutput
+from workspace.protocols.responses.agent.postprocess import Facts
+from workspace.protocols.responses.agent.prompt import prompt, quoted
+from workspace.protocols.responses.agent.question_file import BadQuestion, Question
+from workspace.protocols.responses.agent.run_directory import DirectoryInUse, Pinned
+from workspace.protocols.responses.agent.work import Job, Nothing, begin
+from workspace.protocols.responses.server.ids import request_id
+from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.wire import compact
+
+Reader = Callable[..., Awaitable[Any]]
+#: What a card shows of a request: bytes as JSON, of a larger one so many values. A character of JSON
+#: may take six bytes.
+SHOWN_BYTES, SHOWN_VALUES, ESCAPED = 48 * 1024, 40, 6
+STDERR_SHOWN = 500
+
+
+class HybridRuntime:
+    """Runs any brain. ``read`` does database work from the event loop."""
+
+    key = "responses"
+    settings_model: type[BaseModel] = HybridSettings
+
+    def __init__(self, read: Reader = in_database) -> None:
+        self._read = read
+
+    async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
+        try:
+            settings = settings_of(turn, HybridSettings)
+        except Over as over:
+            yield over.ended
+            return
+        job: Job | Nothing = await self._read(begin, turn, settings)
+        if isinstance(job, Nothing):
+            yield Ended(outcome=Outcome.NO_WORK, report=job.why)
+            return
+        work = _Work(turn, settings.tightened(job.request), job)
+        async with aclosing(work.events()) as events:
+            async for event in events:
+                yield event
+
+
+def runs_folder(slug: str) -> Path:
+    """Where the run directories of an agent are."""
+    return state_dir() / "runs" / slug
+
+
+class _Work:
+    """One turn of one brain."""
+
+    def __init__(self, turn: Turn, settings: HybridSettings, job: Job) -> None:
+        self._turn, self._settings, self._job = turn, settings, job
+        self._output = BrainOutput(f"{turn.epoch}.")
+        self._exited: Exited | None = None
+
+    async def events(self) -> AsyncGenerator[TurnEvent, None]:
+        if words := self._cannot_begin():
+            yield self._failed(words, for_good=True)
+            return
+        folder = runs_folder(self._turn.agent.slug)
+        if self._job.is_first:
+            idle = self._settings.idle_timeout_seconds
+            await asyncio.to_thread(run_directory.sweep_if_due, folder, older_than=idle)
+        try:
+            with run_directory.pinned(folder / self._job.root) as directory:
+                emptied = await asyncio.to_thread(self._prepare, directory)
+                async with aclosing(self._in(directory, emptied=emptied)) as events:
+                    async for event in events:
+                        yield event
+        except (OSError, DirectoryInUse) as error:
+            yield self._failed(f"The run directory cannot be used: {type(error).__name__}.")
+
+    def _cannot_begin(self) -> str:
+        job, settings = self._job, self._settings
+        if job.request is None:
+            return "The original request could not be recovered, and nothing runs on defaults."
+        if job.turn > settings.max_turns:
+            return f"This chain of questions has had the {settings.max_turns} turns it may have."
+        if self._turn.epoch > settings.max_attempts:
+            return f"Its worker ended {self._turn.epoch - 1} times while it was at work."
+        return ""
+
+    def _prepare(self, directory: Pinned) -> bool:
+        """Remove a question that was left over. Returns whether what was saved before is gone."""
+        directory.remove(question_file.NAME)
+        answer = self._job.answer
+        if answer is None:
+            return False
+        idle = datetime.now(UTC) - answer.asked_at
+        if self._job.suspended or idle > timedelta(seconds=self._settings.idle_timeout_seconds):
+            directory.empty()
+            return True
+        return directory.is_new
+
+    async def _in(self, directory: Pinned, *, emptied: bool) -> AsyncGenerator[TurnEvent, None]:
+        try:
+            async with aclosing(self._brain(directory, emptied=emptied)) as events:
+                async for event in events:
+                    yield event
+        except CouldNotStartError as error:
+            yield self._failed(str(error))
+            return
+        for told in self._output.end():
+            yield told
+        if used := self._used():
+            yield Usage(used)
+        async with aclosing(self._conclusion(directory)) as concluding:
+            async for event in concluding:
+                yield event
+
+    async def _brain(self, directory: Pinned, *, emptied: bool) -> AsyncGenerator[TurnEvent, None]:
+        """Run the brain; it is ended as soon as it has cost more than it may."""
+        async with aclosing(run(self._command(directory.path, emptied=emptied))) as happening:
+            async for event in happening:
+                if isinstance(event, Spawned):
+                    yield Started(event.identity)
+                elif isinstance(event, Exited):
+                    self._exited = event
+                else:
+                    for told in self._output.hear(event.text):
+                        yield told
+                if self._costs_too_much():
+                    return
+
+    def _command(self, directory: Path, *, emptied: bool) -> Command:
+        settings = self._settings
+        variables = {**settings.env, "RUN_DIR": str(directory)}
+        return Command(
+            argv=tuple(settings.command),
+            cwd=str(directory),
+            env=minimal_env(settings.env_allow, variables),
+            stdin=prompt(self._turn.agent, settings, self._job, emptied=emptied),
+            wall_clock_seconds=settings.wall_clock_seconds,
+            output_limit_bytes=settings.output_limit_bytes,
+        )
+
+    def _used(self) -> dict[str, Any]:
+        cost = self._output.cost
+        return self._output.usage | ({} if cost is None else {"cost_usd": round(cost, 6)})
+
+    def _costs_too_much(self) -> bool:
+        most, cost = self._settings.max_usd_per_run, self._output.cost
+        return most is not None and cost is not None and cost > most
+
+    async def _conclusion(self, directory: Pinned) -> AsyncGenerator[TurnEvent, None]:
+        """What the turn came to, once nothing of the brain is left running."""
+        if self._costs_too_much():
+            most = self._settings.max_usd_per_run
+            words = (
+                f"This turn cost {self._output.cost:g} USD, and {most:g} is the most one may cost."
+            )
+            yield self._failed(words, for_good=True)
+            return
+        if words := self._broken_off():
+            yield self._failed(words)
+            return
+        if self._settings.max_usd_per_run is not None and self._output.cost is None:
+            yield Ignored("max_usd_per_run", "the brain told no cost, so nothing was held to it")
+        try:
+            question = self._question(directory)
+        except BadQuestion as error:
+            yield self._failed(str(error), for_good=True)
+            return
+        facts = self._facts(directory, question)
+        if alert := postprocess.alert(facts, self._settings):
+            yield Noticed(alert)
+        words = postprocess.gate(facts, self._settings)
+        words = words or await postprocess.command(facts, self._settings, directory.path)
+        yield self._failed(words, for_good=True) if words else self._done(question)
+
+    def _broken_off(self) -> str:
+        """Why a brain that did not end well counts as failed, in words."""
+        exited = self._exited
+        if exited is None:
+            return "The brain ended without an exit code."
+        if exited.cause == "timeout":
+            return f"The brain took longer than {self._settings.wall_clock_seconds:g} seconds."
+        if exited.cause == "output_limit":
+            return f"The brain wrote more than {self._settings.output_limit_bytes} bytes."
+        if exited.code == 0:
+            return ""
+        words = f"The brain ended with exit code {exited.code}."
+        # What a confidential brain says when it breaks may hold what must not leave it.
+        said = "" if self._settings.confidential else exited.stderr.strip()[-STDERR_SHOWN:]
+        return f"{words} {said}".strip()
+
+    def _question(self, directory: Pinned) -> Question | None:
+        question = question_file.read(directory)
+        if question is not None and not self._settings.hitl:
+            raise BadQuestion("is there, and this agent may not ask.")
+        if question is not None and self._settings.confidential:
+            return confidential.shown(question, self._settings.hitl_questions)
+        return question
+
+    def _facts(self, directory: Pinned, question: Question | None) -> Facts:
+        try:
+            os.stat(self._settings.published_file, dir_fd=directory.fd, follow_symlinks=False)
+            published = True
+        except OSError:
+            published = False
+        return Facts(
+            first_turn=self._job.is_first,
+            hitl_paused=question is not None,
+            published=published,
+            request=self._job.request or {},
+        )
+
+    def _done(self, question: Question | None) -> Ended:
+        text = self._output.text
+        if question is None:
+            return Ended(outcome=Outcome.WORK_DONE, report=text)
+        draft = self._draft(question)
+        asked = {"call_id": draft.request_key, "essentials": question.essentials}
+        return Ended(
+            outcome=Outcome.BLOCKED,
+            report=text,
+            asks=(draft,),
+            session_data={**self._turn.session_data, "asked": asked},
+        )
+
+    def _draft(self, question: Question) -> AskDraft:
+        request = None if self._settings.confidential else self._job.request
+        return AskDraft(
+            request_key=request_id(question.wish),
+            prompt=question.text,
+            options=tuple(
+                OptionDraft(f"option-{place}", label)
+                for place, label in enumerate(question.options, start=1)
+            ),
+            context={"request": _shown(request)} if request else {},
+        )
+
+    def _failed(self, words: str, *, for_good: bool = False) -> Ended:
+        """A failed turn. A caller is told, and tries again by itself; a rule that was broken would
+        be broken again; anything else is tried a few times.
+        """
+        last = self._job.failures + 1 >= self._settings.max_attempts
+        give_up = for_good or last or self._job.for_caller
+        return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=give_up)
+
+
+def _shown(request: dict[str, Any]) -> dict[str, Any]:
+    """The request as a card shows it: itself, or as much of each of its first values as there is
+    room for.
+    """
+    if len(compact(request)) <= SHOWN_BYTES:
+        return request
+    room = SHOWN_BYTES // SHOWN_VALUES // ESCAPED
+    values = list(request.items())[:SHOWN_VALUES]
+    return {name[: room // 2]: f"{quoted(value)[: room // 2 - 2]} …" for name, value in values}

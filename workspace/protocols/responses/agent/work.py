@@ -1,0 +1,330 @@
+"""Decides which response a claimed run carries, and what its brain is told.
+
+A run is given all that its session is owed, and a brain does one thing at a time: what belongs to
+another response is owed again, and the next run follows at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+
+from agents import claims, transitions, wakes
+from agents.claims import ClaimLost
+from agents.lifecycle import Cause, InboxKind, InboxState
+from agents.models import InboxItem, Run, Session
+from agents.running.runtime import Turn
+from asks.lifecycle import AskStatus
+from asks.models import Ask
+from workspace.protocols.responses.models import Response
+from workspace.protocols.responses.server import store
+from workspace.protocols.responses.server.events import Stream
+from workspace.protocols.responses.server.ids import new_id
+from workspace.protocols.responses.server.request import request_of, text_of
+from workspace.protocols.responses.server.store import Wanted
+from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.wire import Json, compact, function_call_output, input_message
+
+REMEMBERED_TURNS = 10
+_TIMES = re.compile(r"~\d+\Z")
+REMEMBERED_WORDS = 2_000
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer, as its brain is told. ``essentials`` are what it put into its question."""
+
+    call_id: str
+    question: str
+    text: str
+    asked_at: datetime
+    essentials: Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One turn's work. ``request`` is None only when it could not be recovered.
+
+    ``failures`` are those in a row before it; ``for_caller`` when a program asked for it, which is
+    told of a failure and tries again by itself.
+    """
+
+    response: str
+    root: str
+    request: Json | None
+    answer: Given | None
+    turn: int
+    failures: int
+    for_caller: bool
+    confidential: bool
+    suspended: bool = False
+    conversation: tuple[tuple[str, str], ...] = ()
+    beside: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it began its chain: only such a turn must pass a mandatory gate."""
+        return self.response == self.root
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """There is no work for this run, and why."""
+
+    why: str
+
+
+@transaction.atomic
+def begin(turn: Turn, settings: HybridSettings) -> Job | Nothing:
+    """Bind the run of a turn to its response and say that it is under way. Raises ClaimLost.
+
+    Doing it again finds the same response.
+    """
+    run = claims.locked(turn.fence)
+    if run is None:
+        raise ClaimLost
+    session = run.session
+    response = _response_of(session, run, settings)
+    if isinstance(response, Nothing):
+        return response
+    response.run = run
+    stream = Stream(response)
+    stream.begun()
+    stream.save()
+    return _job(session, response, settings)
+
+
+def _response_of(session: Session, run: Run, settings: HybridSettings) -> Response | Nothing:
+    under_way = _under_way(session)
+    groups = _groups(session, run, under_way)
+    bound = next((one for one in under_way.values() if one.run_id == run.pk), None)
+    if bound is not None:
+        _keep(session, run, groups, _group_of(bound, groups))
+        return bound
+    if not groups:
+        return _unasked(session, settings)
+    key = next(iter(groups))
+    _keep(session, run, groups, key)
+    kind, number = key
+    if kind == "response":
+        return under_way[number]
+    if kind == "again":
+        return _answer_once_more(session, number)
+    if kind == "retry":
+        return _request_once_more(session, Response.objects.get(pk=number))
+    return _of_words(session, groups[key], settings)
+
+
+def _under_way(session: Session) -> dict[int, Response]:
+    """The responses that are not over, each with its chain's root and the one that it follows.
+
+    Most follow none, and then those are not looked for.
+    """
+    found = Response.objects.filter(session=session, ended_at=None).order_by("pk").in_bulk()
+    wanted = {pk for one in found.values() for pk in (one.root_id, one.previous_id) if pk}
+    followed = Response.objects.in_bulk(wanted) if wanted else {}
+    for one in found.values():
+        one.root = followed.get(one.root_id or 0)
+        one.previous = followed.get(one.previous_id or 0)
+    return found
+
+
+_Groups = dict[tuple[str, int], list[InboxItem]]
+
+
+def _groups(session: Session, run: Run, under_way: dict[int, Response]) -> _Groups:
+    """What the run was given, by the response it belongs to, oldest first.
+
+    ("response", key) is there and under way; ("again", ask) is an answer whose response failed;
+    ("words", 0) is what people and agents wrote in the workspace; ("retry", key) is what a caller
+    asked for and was told had failed: it is tried again only when a person resumes the session for
+    nothing else.
+    """
+    leased = InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED).order_by("pk")
+    groups: _Groups = {}
+    for item in leased:
+        groups.setdefault(_key_of(session, item, under_way), []).append(item)
+    retries = [key for key in groups if key[0] == "retry"]
+    for key in retries if len(groups) > len(retries) else retries[1:]:
+        done = [item.pk for item in groups.pop(key)]
+        InboxItem.objects.filter(pk__in=done).update(state=InboxState.ACKED)
+    return groups
+
+
+def _key_of(session: Session, item: InboxItem, under_way: dict[int, Response]) -> tuple[str, int]:
+    if item.kind == InboxKind.VERDICT:
+        ask = int(item.data["ask_id"])
+        child = next((one for one in under_way.values() if one.answers_id == ask), None)
+        return ("response", child.pk) if child else ("again", ask)
+    name = item.data.get("response", "")
+    for one in under_way.values():
+        if one.public_id == name:
+            return ("response", one.pk)
+    asked = Response.objects.filter(session=session, public_id=name).first() if name else None
+    return ("retry", asked.pk) if asked else ("words", 0)
+
+
+def _group_of(bound: Response, groups: _Groups) -> tuple[str, int] | None:
+    """The group that a response which is bound already was made for."""
+    if ("response", bound.pk) in groups:
+        return ("response", bound.pk)
+    kinds = ("again",) if bound.root_id else ("words", "retry")
+    return next((key for key in groups if key[0] in kinds), None)
+
+
+def _keep(session: Session, run: Run, groups: _Groups, kept: tuple[str, int] | None) -> None:
+    """Owe again what belongs to other responses. The next run carries it as soon as this one ends."""
+    others = [item.pk for key, items in groups.items() if key != kept for item in items]
+    if others:
+        InboxItem.objects.filter(pk__in=others).update(state=InboxState.QUEUED, leased_by=None)
+        wakes.wake(session, Cause.HUMAN)
+        transitions.restate(session, run)
+
+
+def _of_words(session: Session, items: Iterable[InboxItem], settings: HybridSettings) -> Response:
+    text = "\n\n".join(item.body for item in items)
+    request = request_of(text)
+    wanted = Wanted(
+        request=request,
+        items=[input_message("user", [{"type": "input_text", "text": text}])],
+        commentary=settings.steps == "commentary",
+        confidential=settings.tightened(request).confidential,
+    )
+    return store.make(session, wanted, previous=_last(session))
+
+
+def _last(session: Session) -> Response | None:
+    return Response.objects.filter(session=session).order_by("-pk").first()
+
+
+def _answer_once_more(session: Session, ask_id: int) -> Response:
+    """Another response for an answer whose own one failed: the answer is not lost."""
+    ask = Ask.objects.select_related("verdict").get(pk=ask_id)
+    asker = Response.objects.get(run=ask.run_id)
+    verdict = ask.verdict
+    text = verdict.option_label or verdict.text
+    wanted = resumed(asker, ask.request_key, text)
+    return store.make(session, wanted, previous=asker, root=root_of(asker))
+
+
+def _request_once_more(session: Session, failed: Response) -> Response:
+    """Another response for a request whose own one failed."""
+    items = [{**row.data, "id": new_id("msg")} for row in failed.inputs.order_by("position")]
+    wanted = Wanted(
+        request=failed.request,
+        items=items,
+        model=failed.body["model"],
+        commentary=failed.commentary,
+        confidential=failed.confidential,
+    )
+    return store.make(session, wanted, previous=failed.previous)
+
+
+def call_id_of(request_key: str) -> str:
+    """The id by which a question is known on the wire, also once it was asked again here."""
+    return _TIMES.sub("", request_key)
+
+
+def root_of(response: Response) -> Response:
+    return response.root or response
+
+
+def resumed(asker: Response, request_key: str, answer: str) -> Wanted:
+    """What the turn after an answer is: the original request goes with it."""
+    return Wanted(
+        request=asker.request,
+        items=[function_call_output(call_id_of(request_key), answer)],
+        model=asker.body["model"],
+        commentary=asker.commentary,
+        confidential=asker.confidential,
+    )
+
+
+def _unasked(session: Session, settings: HybridSettings) -> Response | Nothing:
+    """A run that was given nothing: started by its schedule or a person, or let go of a question."""
+    last = _last(session)
+    if last is not None and last.paused and not last.let_go:
+        asks = Ask.objects.filter(run=last.run_id)
+        statuses = set(asks.values_list("status", flat=True))
+        if AskStatus.OPEN not in statuses and AskStatus.ANSWERED not in statuses:
+            Response.objects.filter(pk=last.pk).update(let_go=True)
+            return Nothing("The question was closed without an answer. Nothing was run.")
+    if not session.is_home:
+        return Nothing("There is nothing to do in this session. Write to it to go on.")
+    wanted = Wanted(
+        request=settings.default_request,
+        items=[
+            input_message(
+                "user", [{"type": "input_text", "text": compact(settings.default_request)}]
+            )
+        ],
+        commentary=settings.steps == "commentary",
+        confidential=settings.tightened(settings.default_request).confidential,
+    )
+    return store.make(session, wanted)
+
+
+def _job(session: Session, response: Response, settings: HybridSettings) -> Job:
+    inputs = [row.data for row in response.inputs.order_by("position")]
+    beside = tuple(_messages(inputs))
+    answer = _answer(session, response, inputs) if response.root_id else None
+    return Job(
+        response=response.public_id,
+        root=root_of(response).public_id,
+        request=response.request,
+        answer=answer,
+        turn=store.chain_of(response).turns,
+        failures=session.error_streak,
+        for_caller=response.key_id is not None,
+        confidential=response.confidential,
+        suspended=settings.simulate_suspension
+        and response.body["metadata"].get("suspended") in ("true", "1"),
+        conversation=_conversation(response),
+        # The last message is the request itself, unless the turn goes on with an older one.
+        beside=beside if answer else beside[:-1],
+    )
+
+
+def _answer(session: Session, response: Response, inputs: list[Json]) -> Given | None:
+    for item in inputs:
+        if item["type"] != "function_call_output":
+            continue
+        ask = Ask.objects.filter(session=session, request_key=item["call_id"]).first()
+        asker = _asker(response, ask) if ask else None
+        if ask is not None and asker is not None:
+            output = item["output"]
+            text = output if isinstance(output, str) else text_of(output)
+            asked_at = asker.ended_at or response.created_at
+            return Given(ask.request_key, ask.prompt, text, asked_at, asker.kept)
+    return None
+
+
+def _asker(response: Response, ask: Ask) -> Response | None:
+    """The response that asked: as a rule the one that is followed."""
+    previous = response.previous
+    if previous is not None and previous.run_id == ask.run_id:
+        return previous
+    return Response.objects.filter(run=ask.run_id).first()
+
+
+def _conversation(response: Response) -> tuple[tuple[str, str], ...]:
+    """What was said before in the responses that this one follows, oldest first, each cut."""
+    told: list[tuple[str, str]] = []
+    before = response.previous
+    for _ in range(REMEMBERED_TURNS):
+        if before is None or before.deleted_at is not None:
+            break
+        said = [item for item in before.body["output"] if item["type"] == "message"]
+        turn = _messages([row.data for row in before.inputs.order_by("position")])
+        turn += [("assistant", text_of(item["content"])) for item in said]
+        told = turn + told
+        before = before.previous
+    return tuple((role, text[:REMEMBERED_WORDS]) for role, text in told)
+
+
+def _messages(items: Iterable[Json]) -> list[tuple[str, str]]:
+    return [(item["role"], text_of(item["content"])) for item in items if item["type"] == "message"]

@@ -1,0 +1,179 @@
+"""Speaks to one Responses server: sends a request, follows a response, looks at one.
+
+Whatever a server does comes out as one of the exceptions here, in words for the agent's owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from agents.text import json_input
+from workspace.protocols.common import http_client
+from workspace.protocols.common.http_client import Away, Garbled, Json
+from workspace.protocols.responses.client.settings import RemoteSettings
+from workspace.protocols.responses.client.sse import EventReader, Sent, TooLarge
+
+#: The event by which a whole response that came as JSON is told.
+WHOLE = "whole"
+
+
+class Unsure(Exception):
+    """A request was sent and no reply came: nobody here can tell whether it was taken."""
+
+
+class Refused(Exception):
+    """It will not have this. ``status`` is HTTP's, ``code`` the protocol's word."""
+
+    def __init__(self, words: str, status: int, code: str = "", param: str = "") -> None:
+        super().__init__(words)
+        self.status, self.code, self.param = status, code, param
+
+    @property
+    def forgot(self) -> bool:
+        """Whether it knows nothing of the response that was named."""
+        return self.code == "previous_response_not_found" or (
+            self.status == 404 and self.code != "model_not_found"
+        )
+
+
+class Broken(Exception):
+    """A stream ended in the middle; what was said so far stands."""
+
+
+@dataclass
+class Server:
+    """One server during one turn. ``left`` is how many bytes it may still send."""
+
+    settings: RemoteSettings
+    client: httpx.AsyncClient
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = self.settings.max_bytes
+
+    async def send(self, body: Json, key: str) -> AsyncGenerator[Json, None]:
+        """Create a response; its events, or one that holds it whole.
+
+        Raises Away, Unsure, Refused, Broken and Garbled.
+        """
+        headers = {"Idempotency-Key": key}
+        try:
+            async with (
+                self._call("POST", "/responses", json=body, headers=headers) as reply,
+                aclosing(self._told(reply)) as events,
+            ):
+                async for event in events:
+                    yield event
+        except Away as away:
+            raise Unsure(str(away)) if away.may_have_taken else away from None
+        except http_client.NOT_SENT as error:
+            raise Away(f"{self.settings.base_url} could not be reached.") from error
+        except httpx.TransportError as error:
+            raise Unsure(f"The connection to {self.settings.base_url} broke.") from error
+
+    async def follow(self, name: str, after: int) -> AsyncGenerator[Json, None]:
+        """The events of a response above a number. Raises what ``send`` raises, but never Unsure."""
+        query = {"stream": "true"} | ({"starting_after": str(after)} if after >= 0 else {})
+        async with aclosing(self._get(f"/responses/{name}", query)) as events:
+            async for event in events:
+                yield event
+
+    async def look(self, name: str) -> Json:
+        """A response as it stands. Raises Away, Refused and Garbled."""
+        async with aclosing(self._get(f"/responses/{name}", {})) as events:
+            async for event in events:
+                found: Json = event["response"]
+                return found
+        raise Garbled("The server sent no response.")
+
+    async def _get(self, path: str, query: dict[str, str]) -> AsyncGenerator[Json, None]:
+        try:
+            async with (
+                self._call("GET", path, params=query) as reply,
+                aclosing(self._told(reply)) as events,
+            ):
+                async for event in events:
+                    yield event
+        except httpx.TransportError as error:
+            raise Away(f"{self.settings.base_url} could not be reached.") from error
+
+    @asynccontextmanager
+    async def _call(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, **more: Any
+    ) -> AsyncGenerator[httpx.Response, None]:
+        silence = http_client.patience(self.settings.silence_seconds)
+        url, sent = f"{self.settings.base_url}{path}", {**self._headers(), **(headers or {})}
+        async with self.client.stream(method, url, headers=sent, timeout=silence, **more) as reply:
+            if reply.status_code != 200:
+                raise await self._problem(reply)
+            yield reply
+
+    def _headers(self) -> dict[str, str]:
+        return {"Accept": "*/*"} | http_client.bearer(self.settings.key_variable)
+
+    async def _told(self, reply: httpx.Response) -> AsyncGenerator[Json, None]:
+        if not reply.headers.get("content-type", "").startswith("text/event-stream"):
+            yield {"type": WHOLE, "response": await self._whole(reply)}
+            return
+        reader = EventReader()
+        try:
+            async for piece in reply.aiter_bytes():
+                self._count(piece)
+                for sent in reader.feed(piece):
+                    if (event := _event(sent)) is not None:
+                        yield event
+        except httpx.TransportError as error:
+            raise Broken("The stream broke in the middle.") from error
+        except TooLarge as error:
+            raise Garbled("One item of the server's is larger than anything shown here.") from error
+
+    async def _whole(self, reply: httpx.Response) -> Json:
+        raw = b""
+        async for piece in reply.aiter_bytes():
+            self._count(piece)
+            raw += piece
+        try:
+            found = json_input.read(raw)
+        except ValueError as error:
+            raise Garbled("The server answered with what is no JSON.") from error
+        if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+            raise Garbled("The server answered with what is no response.")
+        return found
+
+    def _count(self, piece: bytes) -> None:
+        self.left -= len(piece)
+        if self.left < 0:
+            raise Garbled(f"The server sent more than {self.settings.max_bytes} bytes.")
+
+    async def _problem(self, reply: httpx.Response) -> Exception:
+        """What a status other than 200 means."""
+        error = _error_of(await http_client.short(reply))
+        said = str(error.get("message") or "").strip()[:500]
+        words = f"The server says {reply.status_code}" + (f": {said}" if said else ".")
+        code, param = str(error.get("code") or ""), str(error.get("param") or "")
+        away = http_client.away_by_status(reply, words)
+        return away or Refused(words, reply.status_code, code, param)
+
+
+def _event(sent: Sent) -> Json | None:
+    """An event's data; None for the end mark of some servers and for what is no object."""
+    if sent.data.strip() == "[DONE]":
+        return None
+    try:
+        found = json_input.read(sent.data)
+    except ValueError as error:
+        raise Garbled("The server's stream holds what is no JSON.") from error
+    if not isinstance(found, dict):
+        return None
+    return {"type": sent.kind, **found}
+
+
+def _error_of(raw: bytes) -> Json:
+    found = http_client.as_object(raw)
+    error = found.get("error")
+    return error if isinstance(error, dict) else {"message": error or found.get("detail")}

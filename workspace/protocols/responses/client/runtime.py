@@ -1,0 +1,52 @@
+"""The runtime ``responses-remote``: drives an agent behind any server of the Responses protocol.
+
+A turn sends what the session is owed, follows the response to its end, and turns the agent's
+questions into asks. What was sent is written down before it is sent, so that whoever takes the turn
+over follows the same response instead of starting another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+from pydantic import BaseModel
+
+from agents.db.retrying import in_database
+from agents.running.runtime import Turn, TurnEvent
+from workspace.protocols.common.time_limit import within
+from workspace.protocols.common.turn_settings import Over, settings_of
+from workspace.protocols.responses.client.conversation import Talk
+from workspace.protocols.responses.client.http import Server
+from workspace.protocols.responses.client.settings import RemoteSettings
+from workspace.protocols.responses.client.snapshot import known_of
+
+Reader = Callable[..., Awaitable[Any]]
+
+
+class RemoteResponsesRuntime:
+    """Drives a remote agent. ``read`` does database work from the event loop."""
+
+    key = "responses-remote"
+    settings_model: type[BaseModel] = RemoteSettings
+
+    def __init__(
+        self, read: Reader = in_database, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._read, self._transport = read, transport
+
+    async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
+        try:
+            settings = settings_of(turn, RemoteSettings)
+        except Over as over:
+            yield over.ended
+            return
+        known = await self._read(known_of, turn.session_id, turn.run_id)
+        async with httpx.AsyncClient(transport=self._transport, trust_env=False) as client:
+            talk = Talk(turn, settings, known, Server(settings, client))
+            longest, too_late = settings.wall_clock_seconds, talk.endings.took_too_long
+            async with aclosing(within(longest, talk.events(), too_late)) as events:
+                async for event in events:
+                    yield event

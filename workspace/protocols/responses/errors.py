@@ -1,0 +1,70 @@
+"""Errors as the protocol words them: {"error": {"message", "type", "param", "code"}}."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+
+from workspace.protocols.responses.wire import compact
+
+_TYPES = {401: "authentication_error", 403: "permission_error", 500: "server_error"}
+
+
+class Problem(Exception):
+    """Raised to refuse a request. ``param`` names the field at fault, ``code`` is for programs.
+
+    A client library sends a request again after 409, and what was refused stays refused; so that
+    status says not to.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code, self.param = status, message, code, param
+        self.headers = dict(headers or {})
+        if status == 409:
+            self.headers["x-should-retry"] = "false"
+
+    def as_response(self) -> HttpResponse:
+        error = {
+            "message": self.message,
+            "type": _TYPES.get(self.status, "invalid_request_error"),
+            "param": self.param,
+            "code": self.code,
+        }
+        return HttpResponse(
+            compact({"error": error}),
+            status=self.status,
+            content_type="application/json",
+            headers=self.headers,
+        )
+
+
+def invalid(message: str, param: str, code: str = "invalid_value") -> Problem:
+    return Problem(400, message, code=code, param=param)
+
+
+def no_such_response(public_id: str) -> Problem:
+    """Also for one that is not this key's to see, so that nobody learns what exists."""
+    return Problem(404, f"Response with id '{public_id}' not found.", param="response_id")
+
+
+def no_previous(public_id: str) -> Problem:
+    return Problem(
+        400,
+        f"Previous response with id '{public_id}' not found.",
+        code="previous_response_not_found",
+        param="previous_response_id",
+    )
+
+
+def no_tool_call(call_id: str) -> Problem:
+    return Problem(
+        400, f"No tool call found for function call output with call_id {call_id}.", param="input"
+    )

@@ -1,0 +1,116 @@
+"""Cancels a response that is under way, and deletes one that is over."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents import controls, inbox, next_run, transitions, wakes
+from agents.events import log as events
+from agents.lifecycle import Cause, InboxState, RunStatus
+from agents.locking import lock_session
+from agents.models import InboxItem, Run, Session
+from asks import withdrawing
+from asks.lifecycle import AskStatus
+from asks.models import Ask
+from asks.refusals import Refused
+from workspace.api.attempts import actor_of
+from workspace.models import ApiKey, Scope
+from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.models import (
+    Response,
+    ResponseEvent,
+    ResponseInput,
+    ResponseStatus,
+)
+from workspace.protocols.responses.server.decisions import VIA
+from workspace.protocols.responses.server.events import Stream
+from workspace.protocols.responses.server.projection import envelope_of
+
+WHY = "Cancelled by its caller."
+
+
+def _refused(message: str) -> Problem:
+    return Problem(400, message, param="response_id")
+
+
+@transaction.atomic
+def cancel(response: Response, key: ApiKey) -> Response:
+    """Cancel a background response. Doing it again changes nothing. Raises Problem."""
+    session = lock_session(response.session_id)
+    response = Response.objects.get(pk=response.pk)
+    if response.status == ResponseStatus.CANCELLED:
+        return response
+    if not response.background:
+        raise _refused("Cannot cancel a synchronous response.")
+    if not response.is_under_way:
+        raise _refused(f"Cannot cancel a {response.status} response.")
+    actor = actor_of(key)
+    _stop_run(session, response)
+    _drop(session, response, actor)
+    stream = Stream(response)
+    cancelled = ResponseStatus.CANCELLED
+    stream.ended(cancelled, at=session.locked_at, envelope=envelope_of(response, cancelled))
+    stream.save()
+    if inbox.waits(session):
+        wakes.wake(session, Cause.HUMAN)
+    next_run.proceed(session)
+    return response
+
+
+def _stop_run(session: Session, response: Response) -> None:
+    """End the run that carries it or is about to; all that the run was given is owed again.
+
+    Its worker notices when it next renews its claim, and ends the process.
+    """
+    run = transitions.live_run(session)
+    if run is None or run.status == RunStatus.WAITING_HUMAN or _carries_another(run, response):
+        return
+    inbox.release(run)
+    transitions.move(session, run, RunStatus.CANCELLED)
+
+
+def _carries_another(run: Run, response: Response) -> bool:
+    bound = Response.objects.filter(run=run).exclude(pk=response.pk)
+    return bound.filter(ended_at=None).exists()
+
+
+def _drop(session: Session, response: Response, actor: str) -> None:
+    """What it was to do is not owed any more; but an answer is never lost: a person goes on with it."""
+    if response.answers_id is not None:
+        why = "The turn with the answer was cancelled by its caller. Resuming carries it again."
+        controls.pause_session(session, reason=why, actor=actor)
+        return
+    owed = InboxItem.objects.filter(session=session, source_key=f"response:{response.pk}")
+    owed.update(state=InboxState.ACKED, leased_by=None)
+    wakes.rest(session, wakes.resting_cause(session))
+    events.record(session, "state", actor=actor, text=WHY)
+
+
+def delete(response: Response, key: ApiKey) -> None:
+    """Delete a response that is over, with its content. Its open questions are withdrawn first.
+
+    What happened stays in the session's own log. Raises Problem.
+    """
+    if response.is_under_way:
+        raise _refused("Cannot delete a response that is under way.")
+    _withdraw_questions(response, key)
+    with transaction.atomic():
+        session = lock_session(response.session_id)
+        found = Response.objects.get(pk=response.pk)
+        found.deleted_at, found.body = session.locked_at, {**found.body, "output": []}
+        found.save(update_fields=["deleted_at", "body"])
+        ResponseEvent.objects.filter(response=found).delete()
+        ResponseInput.objects.filter(response=found).delete()
+
+
+def _withdraw_questions(response: Response, key: ApiKey) -> None:
+    if response.run_id is None:
+        return
+    for ask in Ask.objects.filter(run=response.run_id, status=AskStatus.OPEN):
+        if key.person is None or Scope.ASK_ANSWER not in key.scopes:
+            why = "Its question waits for a person, and this key may not withdraw it."
+            raise Problem(403, why, code="not_permitted")
+        reason = "The response that asked it was deleted by its caller."
+        result = withdrawing.withdraw(ask_id=ask.pk, by=key.person, reason=reason, via=VIA)
+        if isinstance(result, Refused) and result.http_status != 409:
+            raise Problem(403, result.detail, code="not_permitted")

@@ -1,0 +1,187 @@
+"""What happens in a hybrid agent's session, told in the protocol's events, in the same transaction.
+
+The session's own events are the one record of a turn. A response's stream follows them, so it
+shows what was written and never what a worker that lost its claim would still like to say. A
+verdict makes the response that carries it, in the very transaction that records it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from agents.lifecycle import Outcome, RunStatus
+from agents.models import Event, Session
+from agents.text.json_input import is_json
+from asks.models import Ask
+from workspace.models import ApiKey
+from workspace.protocols.responses import wire
+from workspace.protocols.responses.agent import work
+from workspace.protocols.responses.models import Response, ResponseStatus
+from workspace.protocols.responses.server import store
+from workspace.protocols.responses.server.events import Stream
+from workspace.protocols.responses.wire import REQUEST_INFO, Json, compact, input_message
+
+RUNTIME = "responses"
+NOT_ASKED = "What it left in hitl_request.json could not be asked."
+_UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """What a caller wants of the response that its answer starts, and that response once made."""
+
+    key: ApiKey
+    items: Sequence[Json]
+    model: str = ""
+    background: bool = False
+    store: bool = True
+    commentary: bool = False
+    said: Json = field(default_factory=dict)
+    made: list[Response] = field(default_factory=list)
+
+
+_door: ContextVar[Door | None] = ContextVar("responses_door", default=None)
+
+
+@contextmanager
+def answered_through(door: Door) -> Iterator[None]:
+    """A verdict recorded in this block came from this caller."""
+    token = _door.set(door)
+    try:
+        yield
+    finally:
+        _door.reset(token)
+
+
+def hear(session: Session, happened: Sequence[Event]) -> None:
+    """Follow what was just recorded in a locked session."""
+    if session.agent.runtime != RUNTIME:
+        return
+    for event in happened:
+        if event.kind == "verdict":
+            _answer(session, event)
+    mine = [event for event in happened if event.kind in _TOLD and event.run_id is not None]
+    response = Response.objects.filter(run=mine[0].run_id).first() if mine else None
+    if response is None or not response.is_under_way:
+        return
+    stream = Stream(response)
+    for event in mine:
+        _TOLD[event.kind](stream, session, event)
+    stream.save()
+
+
+def _answer(session: Session, event: Event) -> None:
+    asker = Response.objects.select_related("root").filter(run=event.run_id).first()
+    if asker is None:
+        return
+    label, words = event.data.get("label") or "", event.data.get("text") or ""
+    wanted = work.resumed(asker, event.data["request_key"], label or words)
+    if door := _door.get():
+        wanted = replace(
+            wanted,
+            key=door.key,
+            items=door.items,
+            model=door.model or wanted.model,
+            background=door.background,
+            store=door.store,
+            commentary=door.commentary or wanted.commentary,
+            said=door.said,
+        )
+    elif label and words:
+        beside = input_message("user", [{"type": "input_text", "text": words}])
+        wanted = replace(wanted, items=[*wanted.items, beside])
+    root, ask = work.root_of(asker), int(event.data["ask_id"])
+    child = store.make(session, wanted, previous=asker, root=root, answers=ask)
+    if door is not None:
+        door.made.append(child)
+
+
+def _output(stream: Stream, session: Session, event: Event) -> None:
+    del session
+    stream.say(event.text)
+
+
+def _step(stream: Stream, session: Session, event: Event) -> None:
+    del session
+    arguments = event.data.get("detail") or "{}"
+    if stream.response.commentary:
+        stream.commentary(f"{event.text} {arguments}")
+        return
+    name = _UNNAMEABLE.sub("_", event.text)[:64] or "step"
+    stream.call(name, name, arguments if is_json(arguments) else compact({"detail": arguments}))
+
+
+def _usage(stream: Stream, session: Session, event: Event) -> None:
+    del session
+    response, cost = stream.response, event.data.get("cost_usd")
+    if cost is not None:
+        # A turn that a second worker began anew costs what both of them spent.
+        response.cost_usd = (response.cost_usd or Decimal(0)) + Decimal(str(cost))
+    response.body["usage"] = wire.usage(event.data) or response.body["usage"]
+
+
+def _ended(stream: Stream, session: Session, event: Event) -> None:
+    assert event.run is not None  # noqa: S101 -- hear() takes events of runs only
+    asks = _asked(event)
+    error = _error(event, asks)
+    status = ResponseStatus.FAILED if error else ResponseStatus.COMPLETED
+    response = stream.response
+    response.paused = bool(asks) and not error
+    if response.paused:
+        asked = session.data.get("asked") or {}
+        response.kept = asked.get("essentials") or {}
+        stream.end_message()
+        for ask in asks:
+            stream.call(REQUEST_INFO, ask.request_key, compact(_arguments(response, ask)))
+    stream.ended(status, at=session.locked_at, envelope=envelope_of(response, status), error=error)
+
+
+def _asked(event: Event) -> list[Ask]:
+    """What the turn asked: only one that ended blocked asks anything."""
+    if event.data["outcome"] != Outcome.BLOCKED:
+        return []
+    return list(Ask.objects.filter(run=event.run).prefetch_related("options").order_by("pk"))
+
+
+def _error(event: Event, asks: list[Ask]) -> str:
+    if event.data["status"] == RunStatus.FAILED:
+        return (event.run.error if event.run else "") or "The run failed."
+    return NOT_ASKED if event.data["outcome"] == Outcome.BLOCKED and not asks else ""
+
+
+def _arguments(response: Response, ask: Ask) -> Json:
+    return wire.question_arguments(
+        request_id=ask.request_key,
+        question=ask.prompt,
+        options=[option.label for option in ask.options.all()],
+        request=response.request,
+        essentials=response.kept,
+        confidential=response.confidential,
+    )
+
+
+def envelope_of(response: Response, status: ResponseStatus) -> Json:
+    """The shell's words for how a response ended, with what its chain cost up to now."""
+    chain = store.chain_of(response)
+    word = "awaiting_human" if response.paused else _WORDS[status]
+    return wire.envelope(
+        word,
+        paused=response.paused,
+        cost=response.cost_usd,
+        chain_cost=chain.cost,
+        turns=chain.turns,
+    )
+
+
+_WORDS = {
+    ResponseStatus.COMPLETED: "ok",
+    ResponseStatus.FAILED: "failed",
+    ResponseStatus.CANCELLED: "cancelled",
+}
+_TOLD: dict[str, Any] = {"output": _output, "step": _step, "usage": _usage, "ended": _ended}

@@ -1,0 +1,229 @@
+"""Reads what a caller sends to create a response. Raises Problem for what cannot be taken.
+
+Fields that this server does not know are accepted and ignored, as the protocol's servers do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.text import json_input
+from agents.text.storable import is_storable, storable
+from workspace.protocols.responses.errors import Problem, invalid
+from workspace.protocols.responses.server.ids import new_id
+from workspace.protocols.responses.wire import Json, function_call_output, input_message
+
+MAX_ITEMS = 1000
+MAX_CALL_ID = 64
+MAX_METADATA, MAX_METADATA_KEY, MAX_METADATA_VALUE = 16, 64, 512
+MAX_MODEL = 200
+ROLES = ("user", "assistant", "system", "developer")
+_TEXT_PARTS = ("input_text", "output_text", "text")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A function's result, or an answer: ``value`` as it came, ``text`` as it reads."""
+
+    call_id: str
+    value: Any
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create:
+    """A request to create a response, checked. ``items`` are its input as it is kept."""
+
+    items: tuple[Json, ...]
+    outputs: tuple[Output, ...] = ()
+    model: str = ""
+    stream: bool = False
+    background: bool = False
+    store: bool = True
+    previous: str = ""
+    said: Json = field(default_factory=dict)
+    idempotency: str = ""
+
+    @property
+    def messages(self) -> list[tuple[str, str]]:
+        """The messages among the input as (role, text), oldest first."""
+        return [
+            (item["role"], text_of(item["content"]))
+            for item in self.items
+            if item["type"] == "message"
+        ]
+
+    @property
+    def text(self) -> str:
+        """What the caller says last: the request of this turn."""
+        said = [text for role, text in self.messages if role == "user"]
+        return said[-1] if said else ""
+
+
+def read_create(raw: bytes, idempotency: str = "") -> Create:
+    """The request of a body. Raises Problem.
+
+    ``idempotency`` is what its caller knows it by. What is kept of it stands for the body too, so
+    another request by the same name is another one.
+    """
+    body = _json_object(raw)
+    items = _items(body.get("input"))
+    background, store = _flag(body, "background"), _flag(body, "store", default=True)
+    if background and not store:
+        code, param = "unsupported_parameter", "background"
+        raise invalid("A background response must be stored.", param, code)
+    if body.get("conversation") is not None:
+        code, param = "unsupported_parameter", "conversation"
+        raise invalid("Conversations are continued by previous_response_id here.", param, code)
+    return Create(
+        items=tuple(items),
+        outputs=tuple(_output(item) for item in items if item["type"] == "function_call_output"),
+        model=_text(body, "model", MAX_MODEL),
+        stream=_flag(body, "stream"),
+        background=background,
+        store=store,
+        previous=_text(body, "previous_response_id", MAX_MODEL),
+        said=_said(body),
+        idempotency=_named(idempotency, raw),
+    )
+
+
+def _named(idempotency: str, raw: bytes) -> str:
+    if not idempotency:
+        return ""
+    return hashlib.sha256(idempotency.encode(errors="replace") + b"\0" + raw).hexdigest()
+
+
+def _json_object(raw: bytes) -> Json:
+    try:
+        body = json_input.read_strictly(raw)
+    except ValueError as error:
+        raise Problem(400, "The body is not JSON.", code="invalid_json") from error
+    if not isinstance(body, dict):
+        raise Problem(400, "The body is no JSON object.", code="invalid_json")
+    if storable(body) != body:
+        raise Problem(
+            400, "The body holds what cannot be kept, such as a NUL.", code="invalid_value"
+        )
+    return body
+
+
+def _flag(body: Json, name: str, *, default: bool = False) -> bool:
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise invalid(f"{name} is true or false.", name)
+    return value
+
+
+def _text(body: Json, name: str, most: int) -> str:
+    value = body.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > most:
+        raise invalid(f"{name} is a text of {most} characters at the most.", name)
+    return value
+
+
+def _said(body: Json) -> Json:
+    """What is sent back as it came."""
+    tools = [] if body.get("tools") is None else body["tools"]
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise invalid("tools is a list of objects.", "tools")
+    user, instructions = body.get("user"), body.get("instructions")
+    return {
+        "metadata": _metadata(body.get("metadata")),
+        "tools": tools,
+        "user": user if isinstance(user, str) else None,
+        "instructions": instructions if isinstance(instructions, str) else None,
+    }
+
+
+def _metadata(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or len(value) > MAX_METADATA:
+        raise invalid(f"metadata is an object of {MAX_METADATA} pairs at the most.", "metadata")
+    for name, text in value.items():
+        if (
+            len(name) > MAX_METADATA_KEY
+            or not isinstance(text, str)
+            or len(text) > MAX_METADATA_VALUE
+        ):
+            why = (
+                f"names of {MAX_METADATA_KEY}, texts of {MAX_METADATA_VALUE} characters at the most"
+            )
+            raise invalid(f"metadata has {why}.", "metadata")
+    return value
+
+
+def _items(given: object) -> list[Json]:
+    if given is None or given in ("", []):
+        code = "missing_required_parameter"
+        raise invalid("Missing required parameter: 'input'.", "input", code)
+    if isinstance(given, str):
+        return [input_message("user", [{"type": "input_text", "text": given}])]
+    if not isinstance(given, list) or len(given) > MAX_ITEMS:
+        raise invalid(f"input is a text or a list of {MAX_ITEMS} items at the most.", "input")
+    return [_item(item) for item in given]
+
+
+def _item(item: object) -> Json:
+    if not isinstance(item, dict):
+        raise invalid("An item of input is an object.", "input")
+    kind = item.get("type", "message")
+    if not isinstance(kind, str):
+        raise invalid("An item's type is a text.", "input")
+    if kind == "message":
+        return _message(item)
+    if kind == "function_call_output":
+        return _function_call_output(item)
+    return {**item, "type": kind, "id": new_id("item")}
+
+
+def _message(item: Json) -> Json:
+    role, content = item.get("role"), item.get("content")
+    if role not in ROLES:
+        raise invalid(f"A message's role is one of {', '.join(ROLES)}.", "input")
+    if isinstance(content, str):
+        kind = "output_text" if role == "assistant" else "input_text"
+        content = [{"type": kind, "text": content}]
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise invalid("A message's content is a text or a list of parts.", "input")
+    return input_message(role, content)
+
+
+def _function_call_output(item: Json) -> Json:
+    call_id, output = item.get("call_id"), item.get("output")
+    if not isinstance(call_id, str) or not 1 <= len(call_id) <= MAX_CALL_ID:
+        raise invalid(f"A call_id has 1 to {MAX_CALL_ID} characters.", "input")
+    parts = isinstance(output, list) and all(isinstance(part, dict) for part in output)
+    if not isinstance(output, str) and not parts:
+        raise invalid("A function call's output is a text or a list of parts.", "input")
+    return function_call_output(call_id, output)
+
+
+def _output(item: Json) -> Output:
+    value = item["output"]
+    text = value if isinstance(value, str) else text_of(value)
+    return Output(item["call_id"], value, text)
+
+
+def text_of(content: list[Json]) -> str:
+    """The words of a message's or a result's parts."""
+    found = (part.get("text") for part in content if part.get("type") in _TEXT_PARTS)
+    return "\n".join(text for text in found if isinstance(text, str))
+
+
+def request_of(text: str) -> Json:
+    """What a run is asked to do: the JSON object that the text is, or the text itself as one."""
+    try:
+        found = json_input.read(text)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and is_storable(text) and storable(found) == found:
+        return found
+    return {"text": text}

@@ -1,0 +1,210 @@
+"""What callers of /v1/responses ask for, with the key that opens it: synchronous, in the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import IntegrityError
+from django.http import HttpRequest, QueryDict
+
+from workspace.accounts import api_keys
+from workspace.accounts.api_keys import KeyRefused
+from workspace.models import ApiKey
+from workspace.protocols.responses.errors import (
+    Problem,
+    invalid,
+    no_previous,
+    no_such_response,
+    no_tool_call,
+)
+from workspace.protocols.responses.models import Response
+from workspace.protocols.responses.server import cancellation, decisions, sessions, store
+from workspace.protocols.responses.server.events import body_of
+from workspace.protocols.responses.server.projection import Door
+from workspace.protocols.responses.server.request import Create, read_create
+from workspace.protocols.responses.wire import Json
+
+PAGE, LARGEST_PAGE = 20, 100
+CREATE, READ = "run:create", "run:read"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A response that was just created, or that the same answer had created before.
+
+    ``body`` is there for a background response, which is not waited for.
+    """
+
+    response: Response
+    stream: bool
+    background: bool
+    body: Json
+
+
+def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
+    """The key of a request. Raises Problem."""
+    try:
+        return api_keys.require(request, *scopes)
+    except KeyRefused as refused:
+        code = "invalid_api_key" if refused.status == 401 else "not_permitted"
+        raise Problem(
+            refused.status, refused.detail, code=code, headers=refused.headers
+        ) from refused
+
+
+def create(request: HttpRequest, raw: bytes) -> Made:
+    """Start a turn, or answer a question. Raises Problem."""
+    key = key_of(request, CREATE, "ask:answer")
+    wanted = read_create(raw, request.headers.get("Idempotency-Key", ""))
+    commentary = request.GET.get("steps") == "commentary"
+    response = _answered(key, wanted, commentary=commentary) or _started_once(
+        key, wanted, commentary=commentary
+    )
+    body = body_of(response) if wanted.background else {}
+    return Made(response, wanted.stream, wanted.background, body)
+
+
+def _answered(key: ApiKey, wanted: Create, *, commentary: bool) -> Response | None:
+    """The response to an answer; None when what came answers nothing."""
+    if not wanted.outputs:
+        return None
+    previous = _previous(key, wanted)
+    asked = decisions.asked_by(previous, wanted.outputs) if previous else []
+    if previous is not None and asked:
+        _check_is_over(previous)
+        door = Door(
+            key=key,
+            items=wanted.items,
+            model=wanted.model,
+            background=wanted.background,
+            store=wanted.store,
+            commentary=commentary,
+            said=wanted.said,
+        )
+        return decisions.decide(*asked[0], key, door)
+    _refuse_replayed(key, wanted)
+    if not wanted.messages:
+        raise no_tool_call(wanted.outputs[0].call_id)
+    return None
+
+
+def _refuse_replayed(key: ApiKey, wanted: Create) -> None:
+    """A transcript that holds a question and its answer, sent without naming the paused response."""
+    calls = [output.call_id for output in wanted.outputs]
+    if not wanted.previous and decisions.is_asked(calls, store.seen_by(key)):
+        raise Problem(
+            400,
+            "An answer names the response that asked: send previous_response_id.",
+            code="previous_response_id_required",
+            param="previous_response_id",
+        )
+
+
+def _started_once(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:
+    """Start a turn; the same request by the same name again finds what it started."""
+    if not wanted.idempotency:
+        return _started(key, wanted, commentary=commentary)
+    named = Response.objects.filter(key=key, idempotency=wanted.idempotency)
+    before = named.select_related("session", "agent").first()
+    if before is not None:
+        return before
+    try:
+        return _started(key, wanted, commentary=commentary)
+    except IntegrityError:
+        if (before := named.select_related("session", "agent").first()) is None:
+            raise
+        return before
+
+
+def _started(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:
+    if "run:create" not in key.scopes:
+        raise Problem(403, "This key lacks the scope run:create.", code="not_permitted")
+    previous = _previous(key, wanted)
+    if previous is not None:
+        _check_is_over(previous)
+    if not wanted.text.strip():
+        raise invalid("input holds no words of a user.", "input")
+    return sessions.start(key, wanted, commentary=commentary, previous=previous)
+
+
+def _previous(key: ApiKey, wanted: Create) -> Response | None:
+    if not wanted.previous:
+        return None
+    found = store.find(key, wanted.previous)
+    if found is None:
+        raise no_previous(wanted.previous)
+    return found
+
+
+def _check_is_over(previous: Response) -> None:
+    if previous.is_under_way:
+        raise invalid(
+            f"Previous response with id '{previous.public_id}' is still under way.",
+            "previous_response_id",
+            "previous_response_in_progress",
+        )
+
+
+def found(request: HttpRequest, public_id: str, *scopes: str) -> tuple[ApiKey, Response]:
+    """A response that the key of a request may see. Raises Problem."""
+    key = key_of(request, *(scopes or (READ, CREATE)))
+    response = store.find(key, public_id)
+    if response is None:
+        raise no_such_response(public_id)
+    return key, response
+
+
+def retrieve(request: HttpRequest, public_id: str) -> tuple[Response, Json]:
+    _, response = found(request, public_id)
+    return response, body_of(response)
+
+
+def cancel(request: HttpRequest, public_id: str) -> Json:
+    key, response = found(request, public_id, CREATE)
+    return body_of(cancellation.cancel(response, key))
+
+
+def delete(request: HttpRequest, public_id: str) -> Json:
+    key, response = found(request, public_id, CREATE)
+    cancellation.delete(response, key)
+    return {"id": public_id, "object": "response", "deleted": True}
+
+
+def input_items(request: HttpRequest, public_id: str) -> Json:
+    """A page of what a response was asked, by default the newest first."""
+    _, response = found(request, public_id)
+    limit = _number(request.GET, "limit", default=PAGE, least=1, most=LARGEST_PAGE)
+    order = request.GET.get("order", "desc")
+    if order not in ("asc", "desc"):
+        raise invalid("order is asc or desc.", "order")
+    rows = list(response.inputs.order_by("position" if order == "asc" else "-position"))
+    after = request.GET.get("after")
+    if after:
+        places = [place for place, row in enumerate(rows) if row.item_id == after]
+        if not places:
+            raise invalid(f"There is no input item '{after}'.", "after")
+        rows = rows[places[0] + 1 :]
+    page = [row.data for row in rows[:limit]]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "last_id": page[-1]["id"] if page else None,
+        "has_more": len(rows) > limit,
+    }
+
+
+def starting_after(query: QueryDict) -> int:
+    """The number of the last event that a reader has; -1 for none. Raises Problem."""
+    return _number(query, "starting_after", default=-1, least=-1, most=2**31 - 1)
+
+
+def _number(query: QueryDict, name: str, *, default: int, least: int, most: int) -> int:
+    text = query.get(name, "")
+    if not text:
+        return default
+    digits = text.removeprefix("-")
+    number = int(text) if digits.isascii() and digits.isdigit() and len(text) < 12 else least - 1
+    if not least <= number <= most:
+        raise invalid(f"{name} is a number from {max(least, 0)} to {most}.", name)
+    return number

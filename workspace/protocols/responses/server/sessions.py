@@ -1,0 +1,153 @@
+"""Starts a turn for a caller: a session of its own, or the next turn of one that goes on."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from pydantic import ValidationError as ShapeError
+
+from agents import inbox, next_run, registration, transitions, wakes
+from agents.events import log as events
+from agents.lifecycle import AgentState, Cause, InboxKind, RunStatus, SessionState
+from agents.locking import lock_session
+from agents.models import Agent, Session
+from workspace.accounts import api_keys
+from workspace.api.attempts import actor_of
+from workspace.models import ApiKey
+from workspace.protocols.responses.errors import Problem, invalid
+from workspace.protocols.responses.models import Response
+from workspace.protocols.responses.server import store
+from workspace.protocols.responses.server.projection import RUNTIME
+from workspace.protocols.responses.server.request import Create, request_of
+from workspace.protocols.responses.server.store import Wanted
+from workspace.protocols.responses.settings import HybridSettings
+
+TITLE = 120
+CONFIDENTIAL = "A confidential request"
+
+
+def agent_for(key: ApiKey, model: str) -> Agent:
+    """The agent that a key reaches; of several the one whose slug ``model`` is. Raises Problem."""
+    found = api_keys.agents_serving(key, RUNTIME)
+    if not found:
+        raise Problem(403, "This key reaches no agent that serves responses.", code="no_agent")
+    if len(found) == 1:
+        return found[0]
+    named = [agent for agent in found if agent.slug == model]
+    if not named:
+        slugs = ", ".join(agent.slug for agent in found)
+        raise invalid(
+            f"This key reaches several agents: name one as the model, of {slugs}.", "model"
+        )
+    return named[0]
+
+
+def start(key: ApiKey, create: Create, *, commentary: bool, previous: Response | None) -> Response:
+    """A response to new words of a caller. Raises Problem.
+
+    It goes on in the session of the response it follows when that is the last of an active session;
+    from an older one it is a fork, and has a session of its own.
+    """
+    agent = previous.agent if previous else agent_for(key, create.model)
+    settings = settings_of(agent)
+    if not create.store and settings.hitl:
+        code = "unsupported_parameter"
+        raise invalid("What may pause for a person must be stored.", "store", code)
+    if previous is not None:
+        response = _follow(key, create, settings, previous, commentary=commentary)
+        if response is not None:
+            return response
+    return _open(key, create, settings, agent, previous, commentary=commentary)
+
+
+def settings_of(agent: Agent) -> HybridSettings:
+    try:
+        return HybridSettings.model_validate(agent.settings)
+    except (ShapeError, ValidationError) as error:
+        raise Problem(500, "The agent's settings are not usable.", code="server_error") from error
+
+
+@transaction.atomic
+def _follow(
+    key: ApiKey, create: Create, settings: HybridSettings, previous: Response, *, commentary: bool
+) -> Response | None:
+    session = lock_session(previous.session_id)
+    newest = Response.objects.filter(session=session).order_by("-pk").first()
+    active = session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
+    live = transitions.live_run(session)
+    busy = live is not None and live.status != RunStatus.WAITING_HUMAN
+    if newest is None or newest.pk != previous.pk or not active or busy:
+        return None
+    wanted = _wanted(key, create, settings, commentary=commentary)
+    transitions.release_waiting_run(session)
+    response = _put(session, key, wanted, previous)
+    next_run.proceed(session)
+    return response
+
+
+def _open(
+    key: ApiKey,
+    create: Create,
+    settings: HybridSettings,
+    agent: Agent,
+    previous: Response | None,
+    *,
+    commentary: bool,
+) -> Response:
+    wanted = _wanted(key, create, settings, commentary=commentary)
+    title = CONFIDENTIAL if wanted.confidential else create.text.strip()[:TITLE]
+    # Opening is the one transaction of it: another around it would only cost.
+    made: list[Response] = []
+
+    def begin(session: Session) -> None:
+        if session.agent.lifecycle == AgentState.RETIRED:
+            words = "This agent is retired and starts nothing more."
+            raise Problem(403, words, code="agent_retired")
+        made.append(_put(session, key, wanted, previous))
+
+    registration.open_session(agent, title=title, begin=begin)
+    return made[0]
+
+
+def _wanted(key: ApiKey, create: Create, settings: HybridSettings, *, commentary: bool) -> Wanted:
+    request = request_of(create.text)
+    return Wanted(
+        request=request,
+        items=create.items,
+        key=key,
+        model=create.model,
+        background=create.background,
+        store=create.store,
+        commentary=commentary or settings.steps == "commentary",
+        confidential=settings.tightened(request).confidential,
+        said=create.said,
+        idempotency=create.idempotency,
+    )
+
+
+def _put(session: Session, key: ApiKey, wanted: Wanted, previous: Response | None) -> Response:
+    """The response, owed to a locked session, whose next run it is as soon as that proceeds."""
+    response = store.make(session, wanted, previous=previous)
+    author = actor_of(key)
+    words = CONFIDENTIAL if wanted.confidential else _words(wanted)
+    inbox.owe(
+        session,
+        InboxKind.MESSAGE,
+        author=author,
+        body=words,
+        data={"response": response.public_id},
+        source_key=f"response:{response.pk}",
+    )
+    events.record(session, "message", actor=author, text=words)
+    next_run.for_whom(session, key.person_id)
+    wakes.wake(session, Cause.HUMAN)
+    return response
+
+
+def _words(wanted: Wanted) -> str:
+    """What the thread shows of a request: JSON as JSON, words as words."""
+    request = wanted.request or {}
+    if set(request) == {"text"}:
+        return str(request["text"])
+    lines = "\n".join(f"- {name}: {value}" for name, value in request.items())
+    return f"A request:\n\n{lines}"

@@ -1,0 +1,126 @@
+"""Responses as rows: made, found, and summed up along their chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from agents.models import Session
+from workspace.accounts import api_keys
+from workspace.models import ApiKey
+from workspace.protocols.responses.models import Response, ResponseInput, ResponseStatus
+from workspace.protocols.responses.server.events import Stream
+from workspace.protocols.responses.server.ids import new_id
+from workspace.protocols.responses.wire import Json, response_object
+
+#: What a response says of its model when its caller named none.
+DEFAULT_MODEL = "hybrid-agent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a response is to be. The defaults are those of a turn that no caller asked for."""
+
+    request: Json | None
+    items: Sequence[Json] = ()
+    key: ApiKey | None = None
+    model: str = ""
+    background: bool = False
+    store: bool = True
+    commentary: bool = False
+    confidential: bool = False
+    said: Json = field(default_factory=dict)
+    idempotency: str = ""
+
+
+def make(
+    session: Session,
+    wanted: Wanted,
+    *,
+    previous: Response | None = None,
+    root: Response | None = None,
+    answers: int | None = None,
+) -> Response:
+    """A response of a locked session that nothing carries yet, with its input and first events.
+
+    ``root`` when it goes on with a chain instead of beginning one, ``answers`` the ask's number.
+    """
+    public_id, at = new_id("resp"), session.locked_at
+    status = ResponseStatus.QUEUED if wanted.background else ResponseStatus.IN_PROGRESS
+    body = response_object(
+        public_id=public_id,
+        created_at=int(at.timestamp()),
+        model=wanted.model or DEFAULT_MODEL,
+        status=str(status),
+        background=wanted.background,
+        stored=wanted.store,
+        previous=previous.public_id if previous else None,
+        said=wanted.said,
+    )
+    response = Response(
+        public_id=public_id,
+        agent=session.agent,
+        session=session,
+        key=wanted.key,
+        previous=previous,
+        root=root,
+        answers_id=answers,
+        idempotency=wanted.idempotency,
+        status=status,
+        background=wanted.background,
+        stored=wanted.store,
+        commentary=wanted.commentary,
+        confidential=wanted.confidential,
+        request=wanted.request,
+        body=body,
+        created_at=at,
+    )
+    stream = Stream(response)
+    stream.created()
+    response.save(force_insert=True)
+    stream.write()
+    _keep_input(response, wanted.items)
+    return response
+
+
+def _keep_input(response: Response, items: Sequence[Json]) -> None:
+    ResponseInput.objects.bulk_create(
+        ResponseInput(response=response, position=place, item_id=item["id"], data=item)
+        for place, item in enumerate(items)
+    )
+
+
+def seen_by(key: ApiKey) -> QuerySet[Response]:
+    """The responses that a key may read: of a person's key all of the agents it reaches.
+
+    A key without a person sees what it asked for itself: another caller's are not its own.
+    """
+    found = Response.objects.filter(agent__in=api_keys.agents_of(key), stored=True, deleted_at=None)
+    found = found if key.person_id is not None else found.filter(key=key)
+    return found.select_related("session", "agent")
+
+
+def find(key: ApiKey, public_id: str) -> Response | None:
+    return seen_by(key).filter(public_id=public_id).first()
+
+
+@dataclass(frozen=True)
+class Chain:
+    """How many turns a chain of questions and answers has had, and what they cost together."""
+
+    turns: int
+    cost: Decimal
+
+
+def chain_of(response: Response) -> Chain:
+    """The chain up to this response, what it has cost until now included."""
+    mine = response.cost_usd or Decimal(0)
+    if response.root_id is None:
+        return Chain(1, mine)
+    chain = Q(pk=response.root_id) | Q(root=response.root_id)
+    before = Response.objects.filter(chain, pk__lt=response.pk)
+    sums = before.aggregate(turns=Count("pk"), cost=Sum("cost_usd"))
+    return Chain(sums["turns"] + 1, (sums["cost"] or Decimal(0)) + mine)

@@ -1,0 +1,96 @@
+"""Follows the stored events of a response, and sends them as server-sent events as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from agents.db.retrying import in_database
+from workspace.live.hub import hub
+from workspace.live.subscriber import Watcher
+from workspace.protocols.responses import wire
+from workspace.protocols.responses.models import Response, ResponseEvent
+from workspace.protocols.responses.server.events import TERMINAL, body_of
+
+#: Seconds of silence after which a comment says that the connection lives.
+KEEP_ALIVE = float(os.environ.get("RESPONSES_KEEP_ALIVE_SECONDS", "10"))
+KEEP_ALIVE_COMMENT = b": keep-alive\n\n"
+#: Events of one read.
+BATCH = 500
+#: Seconds that a call without a stream waits for its run; the runs themselves have no such limit.
+LONGEST_CALL = 1800.0
+
+
+@dataclass(frozen=True)
+class Read:
+    """The next frames of a stream, the last event they hold, and whether nothing comes after it."""
+
+    frames: bytes
+    last: int
+    is_over: bool
+
+
+async def frames(pk: int, session_id: int, after: int) -> AsyncGenerator[bytes, None]:
+    """The frames above an event's number, until the terminal one."""
+    async with _reasons_to_look(session_id) as watcher:
+        while True:
+            found = await in_database(_read, pk, after)
+            after = found.last
+            if found.frames:
+                yield found.frames
+            if found.is_over:
+                return
+            if not found.frames and not await watcher.woken(KEEP_ALIVE):
+                yield KEEP_ALIVE_COMMENT
+
+
+async def whole(pk: int, session_id: int) -> AsyncGenerator[bytes, None]:
+    """The response as JSON once it has ended; a space now and then shows meanwhile that we live."""
+    deadline = asyncio.get_running_loop().time() + LONGEST_CALL
+    async with _reasons_to_look(session_id) as watcher:
+        while True:
+            late = asyncio.get_running_loop().time() > deadline
+            body = await in_database(_body, pk, as_it_stands=late)
+            if body or late:
+                break
+            if not await watcher.woken(KEEP_ALIVE):
+                yield b" "
+    yield body
+
+
+@asynccontextmanager
+async def _reasons_to_look(session_id: int) -> AsyncIterator[Watcher]:
+    """Somebody who is woken whenever something happens in a session. Subscribed before any read."""
+    watcher = Watcher("", session_id)
+    hub().overhear(watcher, f"s:{session_id}")
+    try:
+        yield watcher
+    finally:
+        hub().leave(watcher)
+
+
+def _read(pk: int, after: int) -> Read:
+    rows = ResponseEvent.objects.filter(response=pk, seq__gt=after).order_by("seq")
+    found = list(rows.values_list("seq", "type", "data")[:BATCH])
+    sent = "".join(f"event: {kind}\ndata: {data}\n\n" for _, kind, data in found)
+    last = found[-1][0] if found else after
+    over = found[-1][1] in TERMINAL if found else _nothing_comes_after(pk, after)
+    return Read(sent.encode(), last, over)
+
+
+def _body(pk: int, *, as_it_stands: bool) -> bytes:
+    """The response as JSON once it is over, or ``as_it_stands``; nothing before."""
+    found = Response.objects.all() if as_it_stands else Response.objects.exclude(ended_at=None)
+    response = found.filter(pk=pk).first()
+    return wire.compact(body_of(response)).encode() if response else b""
+
+
+def _nothing_comes_after(pk: int, seq: int) -> bool:
+    """Whether a stream that has no event above this one is over; also once it was deleted."""
+    response = Response.objects.filter(pk=pk).first()
+    if response is None or response.deleted_at is not None:
+        return True
+    return not response.is_under_way and seq >= response.next_seq - 1

@@ -1,0 +1,113 @@
+"""/v1/responses: any client of the Responses protocol starts runs, follows them, and answers.
+
+These views take bearer keys and know no cookies. They wait on the event loop, so a call that lasts
+as long as its run holds no thread and no connection to the database.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http.request import UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+
+from agents.db.retrying import LOST, once_in_database
+from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.server import service, stream
+from workspace.protocols.responses.wire import Json, compact
+
+log = logging.getLogger(__name__)
+
+View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
+_NO_BUFFERING = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+def _open(*methods: str) -> Callable[[View], View]:
+    """A view of the protocol: its methods, its errors, and an id on every answer."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @login_not_required
+        @functools.wraps(view)
+        async def opened(request: HttpRequest, **ids: str) -> HttpResponseBase:
+            response = await _answer(view, methods, request, ids)
+            response.headers["x-request-id"] = f"req_{secrets.token_hex(16)}"
+            response.headers.setdefault("Cache-Control", "no-store")
+            return response
+
+        return opened
+
+    return decorate
+
+
+async def _answer(
+    view: View, methods: tuple[str, ...], request: HttpRequest, ids: dict[str, str]
+) -> HttpResponseBase:
+    try:
+        if request.method not in methods:
+            allowed = ", ".join(methods)
+            raise Problem(405, f"This takes {allowed}.", headers={"Allow": allowed})
+        return await view(request, **ids)
+    except Problem as problem:
+        return problem.as_response()
+    except (RequestDataTooBig, UnreadablePostError):
+        return Problem(413, "The request could not be read whole.", code="too_large").as_response()
+    except LOST:
+        log.exception("A response could not be served.")
+        again = {"Retry-After": "1"}
+        return Problem(503, "The database is away. Try again.", headers=again).as_response()
+
+
+@_open("POST")
+async def responses(request: HttpRequest) -> HttpResponseBase:
+    """POST /v1/responses. Whether it streams is said by the body, never by the Accept header."""
+    made = await once_in_database(service.create, request, request.body)
+    response = made.response
+    if made.stream:
+        return _events(stream.frames(response.pk, response.session_id, -1))
+    if made.background:
+        return _json(made.body)
+    return _streamed(stream.whole(response.pk, response.session_id), "application/json")
+
+
+@_open("GET", "DELETE")
+async def response(request: HttpRequest, public_id: str) -> HttpResponseBase:
+    """GET, also as a stream from any event on, and DELETE /v1/responses/<id>."""
+    if request.method == "DELETE":
+        return _json(await once_in_database(service.delete, request, public_id))
+    after = service.starting_after(request.GET)
+    found, body = await once_in_database(service.retrieve, request, public_id)
+    if request.GET.get("stream") in ("true", "True", "1"):
+        return _events(stream.frames(found.pk, found.session_id, after))
+    return _json(body)
+
+
+@_open("POST")
+async def cancel(request: HttpRequest, public_id: str) -> HttpResponseBase:
+    """POST /v1/responses/<id>/cancel."""
+    return _json(await once_in_database(service.cancel, request, public_id))
+
+
+@_open("GET")
+async def input_items(request: HttpRequest, public_id: str) -> HttpResponseBase:
+    """GET /v1/responses/<id>/input_items."""
+    return _json(await once_in_database(service.input_items, request, public_id))
+
+
+def _json(said: Json) -> HttpResponse:
+    return HttpResponse(compact(said), content_type="application/json")
+
+
+def _events(content: AsyncIterator[bytes]) -> StreamingHttpResponse:
+    return _streamed(content, "text/event-stream")
+
+
+def _streamed(content: AsyncIterator[bytes], kind: str) -> StreamingHttpResponse:
+    return StreamingHttpResponse(content, content_type=kind, headers=_NO_BUFFERING)

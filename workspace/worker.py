@@ -1,0 +1,167 @@
+"""The dispatch worker: fetches jobs from the queue, carries runs, and does what time brings.
+
+The queue's own worker stops for good when PostgreSQL restarts. This one looks for the database
+again and goes on; turns under way are not disturbed by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.psycopg_connector import PsycopgConnector
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
+
+from agents.db.retrying import LOST, answers, once_in_database, pool_in_use, until_it_answers
+from agents.jobs import queue, stalled, tick
+from agents.running.runner import Carrier, worker_name
+from asks import deadlines, expiry
+from asks.actions import interrupted
+from asks.ledger import anchors
+from asks.signed_channel import decision_files
+from workspace.notify.courier import Courier
+from workspace.protocols.eve.client import watching
+
+log = logging.getLogger(__name__)
+
+#: Jobs that wait for a time are found by polling only, so it must be short. Seconds.
+POLL_EVERY = 1.0
+FIRST_PAUSE = 0.2
+LONGEST_PAUSE = 5.0
+STOP_WITHIN = 5.0
+#: After an outage the workers that hold claims renew them before anybody looks for lapsed ones.
+HOLDERS_FIRST = 5.0
+#: Threads for what is not a run's own: duties, and ending what a dead worker left behind.
+SPARE_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Duty:
+    """Something to do again and again, so many seconds after it was done last."""
+
+    every: float
+    do: Callable[[], object]
+
+
+DUTIES = (
+    Duty(1.0, tick.tick),
+    Duty(1.0, expiry.expire_due),
+    Duty(2.0, deadlines.give_due),
+    Duty(5.0, interrupted.ask_about_interrupted),
+    Duty(5.0, stalled.sweep),
+    Duty(5.0, decision_files.scan_for_worker),
+    Duty(10.0, anchors.anchor_if_due),
+    Duty(5.0, watching.watch),
+    Duty(3600.0, stalled.prune),
+)
+
+
+async def work(concurrency: int, say: Callable[[str], None]) -> None:
+    """Carry up to so many runs at once until SIGTERM or SIGINT; then give back what is not done.
+
+    Raises RuntimeError when a part of it ends by itself: whoever supervises us starts us again.
+    """
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE_THREADS, "database"))
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    carrier = Carrier(concurrency)
+    jobs = [asyncio.create_task(_keep_fetching(carrier, concurrency, say))]
+    jobs += [asyncio.create_task(_do_regularly(duty)) for duty in DUTIES]
+    jobs.append(asyncio.create_task(Courier().run(stop)))
+    asked = asyncio.create_task(stop.wait())
+    await asyncio.wait([asked, *jobs], return_when=asyncio.FIRST_COMPLETED)
+    broken = [] if stop.is_set() else [job for job in jobs if job.done()]
+    for job in jobs:
+        job.cancel()
+    ending = asyncio.create_task(carrier.stop())
+    await asyncio.wait([*jobs, ending], timeout=STOP_WITHIN)
+    for job in broken:
+        raise RuntimeError("A part of the worker ended by itself.") from job.exception()
+    say("Worker stopped.")
+
+
+async def _keep_fetching(carrier: Carrier, concurrency: int, say: Callable[[str], None]) -> None:
+    pause = FIRST_PAUSE
+    while True:
+        await _until_reached()
+        began = asyncio.get_running_loop().time()
+        try:
+            await _fetch(carrier, concurrency, say)
+            log.warning("The connection to the queue was lost; connecting again.")
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the next attempt may do better
+            why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
+            log.warning("The queue cannot be used (%s); trying again.", why)
+        if asyncio.get_running_loop().time() - began > LONGEST_PAUSE:
+            pause = FIRST_PAUSE
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+async def _until_reached() -> None:
+    if not await asyncio.to_thread(answers):
+        log.warning("The database does not answer; waiting for it.")
+        await until_it_answers(None)
+
+
+async def _fetch(carrier: Carrier, concurrency: int, say: Callable[[str], None]) -> None:
+    """Fetch and run jobs until the connection is lost: it then returns, or raises."""
+    async with _connections() as pool:
+        with app.replace_connector(PsycopgConnector()):
+            async with app.open_async(pool):
+                say(f"Worker {worker_name()} ready: up to {concurrency} runs at once.")
+                await app.run_worker_async(
+                    queues=[queue.QUEUE],
+                    concurrency=concurrency,
+                    install_signal_handlers=False,
+                    fetch_job_polling_interval=POLL_EVERY,
+                    # Whatever ends the fetching, runs go on in the carrier, or it gives them back.
+                    shutdown_graceful_timeout=0.5,
+                    additional_context={"carrier": carrier},
+                    # Jobs touch no connection of Django's themselves.
+                    task_middleware=[],
+                )
+
+
+def _connections() -> AsyncConnectionPool:
+    """The queue's own. None is asked first whether it lives: a dead one is a restart, no harm."""
+    return AsyncConnectionPool(
+        kwargs=connector_params(),
+        configure=_by_statement,
+        min_size=1,
+        max_size=4,
+        timeout=3.0,
+        reconnect_timeout=3.0,
+        open=False,
+    )
+
+
+async def _by_statement(connection: AsyncConnection) -> None:
+    """Each of the queue's statements stands alone, and none waits for the disk.
+
+    What a job's row says may be lost: the run's row is the truth, and lost jobs are made again.
+    """
+    await connection.set_autocommit(True)
+    await connection.execute("SET synchronous_commit TO off")
+
+
+async def _do_regularly(duty: Duty) -> None:
+    """Whatever breaks is logged, and done again the next time."""
+    while True:
+        pool = pool_in_use()
+        try:
+            await once_in_database(duty.do)
+        except LOST:
+            await until_it_answers(pool)
+            await asyncio.sleep(HOLDERS_FIRST)
+        except Exception:
+            log.exception("%s failed; it is tried again.", duty.do.__qualname__)
+        await asyncio.sleep(duty.every)
