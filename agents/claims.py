@@ -17,13 +17,13 @@ from django.db.models.functions import Now
 from agents import inbox, next_run, transitions, wakes
 from agents.db import statements, unit_of_work
 from agents.db.statements import Prepared
-from agents.events import log as events
+from agents.events.log import NewEvent, record_event, record_events
 from agents.jobs import queue
 from agents.lifecycle import RunStatus
-from agents.locking import lock_session, lock_session_of
+from agents.locking import lock_run, lock_session
 from agents.models import Run, Session
 from agents.running.runtime import AgentFacts, Fence, Given, Turn
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 
 HISTORY = 12
 WORKER_NAME = 120
@@ -50,39 +50,39 @@ class ClaimLost(Exception):
     """Another worker has taken the run over, or a person stopped it."""
 
 
-def lease() -> timedelta:
+def lease_duration() -> timedelta:
     return timedelta(seconds=settings.RUN_LEASE_SECONDS)
 
 
 @transaction.atomic
-def claim(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
+def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
     """Take a queued run, or one whose lease ran out. None when there is nothing to take.
 
     ``again`` asks once more after the answer was lost: what this worker has got then is its own.
     """
-    run = lock_session_of(run_id)
+    run = lock_run(run_id)
     if run is None:
         return None
     session, now = run.session, run.session.locked_at
     if again and run.status == RunStatus.RUNNING and run.worker == worker[:WORKER_NAME]:
-        return _turn(session, run, inbox.lease_to(run))
+        return _turn(session, run, inbox.lease_items(run))
     if not _claimable(session, run, now):
         return None
     with unit_of_work.together(session):
-        transitions.move(
+        transitions.move_run(
             session,
             run,
             RunStatus.RUNNING,
             at_the_end=True,
             epoch=run.epoch + 1,
             worker=worker[:WORKER_NAME],
-            lease_until=now + lease(),
+            lease_until=now + lease_duration(),
             started_at=run.started_at or now,
         )
-        given = inbox.lease_to(run)
+        given = inbox.lease_items(run)
         wakes.satisfied(session)
-        events.record(session, "started", actor="system", data=_start_of(run), run=run)
-        transitions.restate(session, run)
+        record_event(session, "started", actor="system", data=_start_of(run), run=run)
+        transitions.store_status(session, run)
     return _turn(session, run, given)
 
 
@@ -125,13 +125,13 @@ def _turn(session: Session, run: Run, given: list[Given]) -> Turn:
 
 
 def _history(session: Session, *, before_run: Run) -> tuple[str, ...]:
-    recent = statements.rows_of(_RECENTLY, session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY)
+    recent = statements.query(_RECENTLY, session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY)
     return tuple(f"{actor} [{kind}]: {words}" for actor, kind, words in reversed(recent))
 
 
-def renew(fence: Fence, *, process: dict[str, object] | None = None) -> bool:
+def renew_claim(fence: Fence, *, process: dict[str, object] | None = None) -> bool:
     """Prolong a claim; False when it is lost. One guarded statement, so it needs no lock."""
-    changes: dict[str, object] = {"lease_until": Now() + lease()}
+    changes: dict[str, object] = {"lease_until": Now() + lease_duration()}
     if process is not None:
         changes["process"] = process
     return bool(held(fence).update(**changes))
@@ -155,13 +155,13 @@ _HELD = Prepared(
 
 def locked(fence: Fence) -> Run | None:
     """The same with its session locked, in one statement."""
-    run = lock_session_of(fence.run_id)
+    run = lock_run(fence.run_id)
     holds = run is not None and (run.epoch, run.status) == (fence.epoch, RunStatus.RUNNING)
     return run if holds else None
 
 
 @transaction.atomic
-def give_back(fence: Fence) -> bool:
+def return_run(fence: Fence) -> bool:
     """Return a run unfinished to the queue, for a worker that shuts down.
 
     A run of what was paused meanwhile would wait there for nobody: it gives its wake back instead.
@@ -171,17 +171,17 @@ def give_back(fence: Fence) -> bool:
     if run is None:
         return False
     if next_run.may_work(session):
-        transitions.move(session, run, RunStatus.QUEUED, worker="")
-        queue.enqueue(run.pk)
-        transitions.restate(session, run)
+        transitions.move_run(session, run, RunStatus.QUEUED, worker="")
+        queue.enqueue_run(run.pk)
+        transitions.store_status(session, run)
     else:
-        next_run.take_back(session, run)
-        transitions.restate(session, None)
+        next_run.cancel_run(session, run)
+        transitions.store_status(session, None)
     return True
 
 
 @transaction.atomic
-def append(fence: Fence, new: Sequence[events.NewEvent]) -> bool:
+def append_events(fence: Fence, new: Sequence[NewEvent]) -> bool:
     """Write what happened in a turn; False, and nothing written, when the claim is lost.
 
     Doing it again writes nothing twice, as long as each event has a ``once_key``.
@@ -189,13 +189,13 @@ def append(fence: Fence, new: Sequence[events.NewEvent]) -> bool:
     run = locked(fence)
     if run is None:
         return False
-    events.record_all(run.session, new, run=run)
-    if (used := usage_in(new)) is not None:
+    record_events(run.session, new, run=run)
+    if (used := sum_usage(new)) is not None:
         Run.objects.filter(pk=run.pk).update(usage=used)
     return True
 
 
-def usage_in(new: Sequence[events.NewEvent]) -> dict[str, object] | None:
+def sum_usage(new: Sequence[NewEvent]) -> dict[str, object] | None:
     """What a turn has used, as it was told last; None if it was not told."""
     told = next((event.data for event in reversed(new) if event.kind == "usage"), None)
-    return None if told is None else storable(told)
+    return None if told is None else make_storable(told)

@@ -6,14 +6,14 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import inbox, next_run, transitions, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.locking import lock_agent, lock_session, lock_sessions
 from agents.models import Agent, Run, Session
 
 
 @transaction.atomic
-def start(*, session_id: int, by: AbstractBaseUser) -> Run | None:
+def start_session(*, session_id: int, by: AbstractBaseUser) -> Run | None:
     """Start a session now; a draft or paused agent, or a paused session, becomes active.
 
     A run that waits for a person is let go, and its asks stay open. While a run is queued or under
@@ -30,13 +30,13 @@ def start(*, session_id: int, by: AbstractBaseUser) -> Run | None:
     live = transitions.live_run(session)
     if live is None:
         _say(session, by, "Started.")
-        next_run.for_whom(session, by.pk)
-        wakes.wake(session, Cause.HUMAN)
-    return next_run.proceed(session) or live
+        next_run.set_requester(session, by.pk)
+        wakes.wake_session(session, Cause.HUMAN)
+    return next_run.queue_next_run(session) or live
 
 
 @transaction.atomic
-def stop(*, session_id: int, by: AbstractBaseUser) -> bool:
+def stop_session(*, session_id: int, by: AbstractBaseUser) -> bool:
     """Stop a run that is queued or under way and pause its session; what it was given stays owed.
 
     Its worker notices when it next renews its claim, and ends the process. False if none was.
@@ -45,8 +45,8 @@ def stop(*, session_id: int, by: AbstractBaseUser) -> bool:
     run = transitions.live_run(session)
     if run is None or run.status == RunStatus.WAITING_HUMAN:
         return False
-    inbox.release(run)
-    transitions.move(session, run, RunStatus.CANCELLED)
+    inbox.release_items(run)
+    transitions.move_run(session, run, RunStatus.CANCELLED)
     why = f"Stopped by {by.get_username()}."
     pause_session(session, reason=why, actor=_human(by), stopped=run)
     return True
@@ -58,7 +58,7 @@ def pause_session(session: Session, *, reason: str, actor: str, stopped: Run | N
     ``stopped`` is the run that was cancelled with it, for whoever follows that.
     """
     session.state, session.state_reason = SessionState.PAUSED, reason
-    events.record(session, "state", actor=actor, text=reason, run=stopped)
+    record_event(session, "state", actor=actor, text=reason, run=stopped)
     _restate_without_queued_run(session)
 
 
@@ -71,8 +71,8 @@ def resume_session(*, session_id: int, by: AbstractBaseUser) -> None:
     session.state, session.state_reason = SessionState.ACTIVE, ""
     _say(session, by, "The session was resumed.")
     if transitions.live_run(session) is None:
-        wakes.wake(session, Cause.HUMAN)
-    next_run.proceed(session)
+        wakes.wake_session(session, Cause.HUMAN)
+    next_run.queue_next_run(session)
 
 
 @transaction.atomic
@@ -96,15 +96,15 @@ def resume_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
         _say(session, by, "The agent was resumed.")
         if transitions.live_run(session) is None:
             _wake_again(session)
-        next_run.proceed(session)
+        next_run.queue_next_run(session)
 
 
 def _wake_again(session: Session) -> None:
     """What is owed comes first; a session that says it is blocked still needs a person's words."""
-    if inbox.waits(session):
-        wakes.wake(session, Cause.HUMAN)
+    if inbox.has_waiting_items(session):
+        wakes.wake_session(session, Cause.HUMAN)
     elif session.wake_at is None and session.wake_cause != Cause.BLOCKED:
-        wakes.first(session)
+        wakes.set_first_wake(session)
 
 
 def _sessions_as(agent: Agent, lifecycle: AgentState) -> list[Session]:
@@ -118,13 +118,13 @@ def _sessions_as(agent: Agent, lifecycle: AgentState) -> list[Session]:
 def _restate_without_queued_run(session: Session) -> None:
     run = transitions.live_run(session)
     if run is not None and run.status == RunStatus.QUEUED:
-        next_run.take_back(session, run)
+        next_run.cancel_run(session, run)
         run = None
-    transitions.restate(session, run)
+    transitions.store_status(session, run)
 
 
 def _say(session: Session, by: AbstractBaseUser, text: str) -> None:
-    events.record(session, "state", actor=_human(by), text=text)
+    record_event(session, "state", actor=_human(by), text=text)
 
 
 def _human(by: AbstractBaseUser) -> str:

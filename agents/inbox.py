@@ -9,11 +9,11 @@ from django.db.models import F, QuerySet
 
 from agents.db import statements, unit_of_work
 from agents.db.statements import Prepared
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import InboxKind, InboxState
 from agents.models import InboxItem, Run, Session
 from agents.running.runtime import Given
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 
 MAX_HOPS = 4
 MAX_FAILED_DELIVERIES = 3
@@ -34,7 +34,7 @@ WITH acked AS (
 """
 
 
-def owe(
+def enqueue_item(
     session: Session,
     kind: InboxKind,
     *,
@@ -53,41 +53,41 @@ def owe(
         session=session,
         kind=kind,
         author=author,
-        body=storable(body),
-        data=storable(data or {}),
+        body=make_storable(body),
+        data=make_storable(data or {}),
         hops=hops,
         source_key=source_key,
     )
     if along:
         unit_of_work.add(session, item)
         return item
-    return statements.add(item)
+    return statements.insert(item)
 
 
-def lease_to(run: Run) -> list[Given]:
+def lease_items(run: Run) -> list[Given]:
     """Give a claimed run all that is owed: what waits, and what its lost claim had been given."""
-    found = statements.rows_of(_LEASE, run.pk, run.session_id, run.pk)
+    found = statements.query(_LEASE, run.pk, run.session_id, run.pk)
     return [Given(kind, author, body, json.loads(data)) for kind, author, body, data in found]  # noqa: TID251  our own writing
 
 
-def carried(run: Run) -> bool:
+def acknowledge_items(run: Run) -> bool:
     """The run completed: what it was given is done with. Whether its session is owed more."""
-    ((more,),) = statements.rows_of(_ACK, run.pk, run.session_id)
+    ((more,),) = statements.query(_ACK, run.pk, run.session_id)
     return bool(more)
 
 
-def release(run: Run) -> None:
+def release_items(run: Run) -> None:
     """The run did not get to it: what it was given is owed again, as if it had not been given."""
     _leased(run).update(state=InboxState.QUEUED, leased_by=None)
 
 
-def failed(session: Session, run: Run) -> None:
+def return_failed_items(session: Session, run: Run) -> None:
     """The run failed: all is owed again, but mail that failed three times is given up, and said."""
     _leased(run).update(attempts=F("attempts") + 1)
     dead = _leased(run).filter(kind=InboxKind.MAIL, attempts__gte=MAX_FAILED_DELIVERIES)
     if authors := list(dead.order_by("pk").values_list("author", flat=True)):
         dead.update(state=InboxState.DEAD)
-        events.record(
+        record_event(
             session,
             "mail_lost",
             actor="system",
@@ -95,14 +95,14 @@ def failed(session: Session, run: Run) -> None:
             text=f"{len(authors)} message(s) given up after {MAX_FAILED_DELIVERIES} failed turns.",
             data={"from": authors},
         )
-    release(run)
+    release_items(run)
 
 
 def _leased(run: Run) -> QuerySet[InboxItem]:
     return InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED)
 
 
-def waits(session: Session) -> bool:
+def has_waiting_items(session: Session) -> bool:
     """Whether anything is owed that no run holds."""
     return bool(_QUEUED.rows(session.pk))
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import connection
 
 from agents.models import Session
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 
 #: Two agents may reach the limit at once: the later end counts.
 _BLOCK = """
@@ -18,8 +18,8 @@ ON CONFLICT (name) DO UPDATE SET
 """
 
 
-def block(session: Session, until: datetime, *, reason: str) -> None:
+def block_lane(session: Session, until: datetime, *, reason: str) -> None:
     """Hold the lane of this session's agent, if it has one."""
     if session.agent.lane:
         with connection.cursor() as cursor:
-            cursor.execute(_BLOCK, [session.agent.lane, until, storable(reason[:300])])
+            cursor.execute(_BLOCK, [session.agent.lane, until, make_storable(reason[:300])])

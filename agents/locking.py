@@ -46,7 +46,7 @@ def lock_session(session_id: int) -> Session:
     return session
 
 
-def lock_one(sessions: QuerySet[Session], *, if_free: bool = False) -> Session | None:
+def lock_first_session(sessions: QuerySet[Session], *, if_free: bool = False) -> Session | None:
     """The one session that a query finds, locked. None if there is none.
 
     With ``if_free`` also None while another transaction holds it; it is not waited for.
@@ -75,7 +75,7 @@ def lock_agent(agent_id: int) -> Agent:
     return agent
 
 
-def hold_agent(agent_id: int) -> Agent:
+def share_lock_agent(agent_id: int) -> Agent:
     """An agent whose own row nobody changes until the transaction ends, with the moment of the lock.
 
     Several may hold it at once: the sessions that they open do not wait for each other.
@@ -85,7 +85,7 @@ def hold_agent(agent_id: int) -> Agent:
     return agent
 
 
-def lock_session_of(run_id: int) -> Run | None:
+def lock_run(run_id: int) -> Run | None:
     """A run with its session, both locked, and its agent, in one statement; None if there is none.
 
     The session is locked first, then the run: both are read again when the lock had to be waited

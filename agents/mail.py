@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agents import inbox, next_run, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import lock_session, lock_sessions
 from agents.models import Run, Session
@@ -33,7 +33,9 @@ def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Se
     return lock_sessions([session_id, *homes]) if homes else {session_id: lock_session(session_id)}
 
 
-def send_all(session: Session, run: Run, mails: Sequence[Mail], locked: dict[int, Session]) -> None:
+def send_mails(
+    session: Session, run: Run, mails: Sequence[Mail], locked: dict[int, Session]
+) -> None:
     """Deliver each message, or say in the sender's thread why it was not delivered."""
     by_slug = {home.agent.slug: home for home in locked.values() if home.is_home}
     hops = inbox.hops_of(run) + 1 if mails else 0
@@ -63,7 +65,7 @@ def _deliver(
     session: Session, run: Run, mail: Mail, home: Session, *, hops: int, place: int
 ) -> None:
     author = f"agent:{session.agent.slug}"
-    inbox.owe(
+    inbox.enqueue_item(
         home,
         InboxKind.MAIL,
         author=author,
@@ -71,16 +73,16 @@ def _deliver(
         hops=hops,
         source_key=f"mail:{run.pk}:{place}",
     )
-    events.record(home, "mail", actor=author, text=mail.text, data={"hops": hops})
-    events.record(
+    record_event(home, "mail", actor=author, text=mail.text, data={"hops": hops})
+    record_event(
         session, "mail_sent", actor=author, run=run, text=mail.text, data={"to": mail.to_slug}
     )
-    wakes.wake(home, Cause.MAIL)
-    next_run.proceed(home)
+    wakes.wake_session(home, Cause.MAIL)
+    next_run.queue_next_run(home)
 
 
 def _say_lost(session: Session, run: Run, mail: Mail, why: str) -> None:
-    events.record(
+    record_event(
         session,
         "mail_lost",
         actor="system",

@@ -6,7 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import inbox, next_run, transitions, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import lock_session
 from agents.models import Run
@@ -43,12 +43,12 @@ def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | N
     if session.state == SessionState.ENDED:
         raise SessionIsOver("This session has ended. Nothing was sent.")
     author = f"human:{by.get_username()}"
-    inbox.owe(session, InboxKind.MESSAGE, author=author, body=text)
-    events.record(session, "message", actor=author, text=text)
+    inbox.enqueue_item(session, InboxKind.MESSAGE, author=author, body=text)
+    record_event(session, "message", actor=author, text=text)
     transitions.release_waiting_run(session)
-    next_run.for_whom(session, by.pk)
-    wakes.wake(session, Cause.HUMAN)
-    return next_run.proceed(session)
+    next_run.set_requester(session, by.pk)
+    wakes.wake_session(session, Cause.HUMAN)
+    return next_run.queue_next_run(session)
 
 
 def _check(text: object) -> None:

@@ -11,7 +11,7 @@ from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.models import Lane, Run, Session
 
 
-def proceed(session: Session, *, idle: bool = False) -> Run | None:
+def queue_next_run(session: Session, *, idle: bool = False) -> Run | None:
     """Queue the next run of a locked session if it is due, and store its standing; the run, if any.
 
     Every verb that changes a session ends with this, or with ``moves.restate`` when nothing of it
@@ -19,7 +19,7 @@ def proceed(session: Session, *, idle: bool = False) -> Run | None:
     """
     live = None if idle else transitions.live_run(session)
     queued = None if live else _queue_if_due(session)
-    transitions.restate(session, live or queued)
+    transitions.store_status(session, live or queued)
     return queued
 
 
@@ -27,17 +27,17 @@ def may_work(session: Session) -> bool:
     return session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
 
 
-def take_back(session: Session, run: Run) -> None:
+def cancel_run(session: Session, run: Run) -> None:
     """Cancel a run that has not ended its turn: its wake stands again, and all it was given is owed."""
-    inbox.release(run)
-    transitions.move(session, run, RunStatus.CANCELLED)
-    wakes.wake(session, Cause(run.cause))
+    inbox.release_items(run)
+    transitions.move_run(session, run, RunStatus.CANCELLED)
+    wakes.wake_session(session, Cause(run.cause))
 
 
-def for_whom(session: Session, person_id: int | None) -> None:
+def set_requester(session: Session, person_id: int | None) -> None:
     """Remember for whom a locked session works from now on: who started it, or wrote to it last.
 
-    Stored with its standing, by ``proceed``.
+    Stored with its standing, by ``queue_next_run``.
     """
     session.requested_by_id = person_id
 
@@ -46,14 +46,14 @@ def _queue_if_due(session: Session) -> Run | None:
     if session.wake_at is None or session.wake_at > session.locked_at or not may_work(session):
         return None
     if session.wake_cause != Cause.HUMAN and (until := _lane_blocked_until(session)):
-        wakes.defer(session, until)
+        wakes.defer_wake(session, until)
         return None
     session.run_count += 1
-    cause = wakes.consume(session)
+    cause = wakes.consume_wake(session)
     if cause == Cause.SCHEDULE:
-        for_whom(session, None)
+        set_requester(session, None)
     unit_of_work.write_moves(session)
-    run = statements.add(
+    run = statements.insert(
         Run(
             session=session,
             number=session.run_count,
@@ -61,7 +61,7 @@ def _queue_if_due(session: Session) -> Run | None:
             requested_by_id=session.requested_by_id,
         )
     )
-    queue.enqueue(run.pk)
+    queue.enqueue_run(run.pk)
     return run
 
 

@@ -12,12 +12,12 @@ from pydantic import ValidationError as ShapeError
 
 from agents import next_run, wake_policy, wakes
 from agents.db import statements, unit_of_work
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import AgentState
-from agents.locking import hold_agent
+from agents.locking import share_lock_agent
 from agents.models import Agent, Session
 from agents.running import runtime
-from agents.text.storable import is_storable, storable
+from agents.text.storable import is_storable, make_storable
 
 _TEXTS = ("slug", "name", "title", "mission", "contract", "runtime", "lane")
 
@@ -73,14 +73,14 @@ def _check_address(slug: str) -> None:
 def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The runtime's settings, complete and valid."""
     try:
-        model = runtime.by_key(runtime_key).settings_model
+        model = runtime.find_runtime(runtime_key).settings_model
     except LookupError as error:
         raise ValidationError({"runtime": str(error)}) from error
     try:
         checked = model.model_validate(settings).model_dump(mode="json")
     except ShapeError as error:
         raise ValidationError({"settings": _messages(error)}) from error
-    if storable(checked) != checked:
+    if make_storable(checked) != checked:
         raise ValidationError({"settings": "They hold a character that cannot be kept."})
     return checked
 
@@ -94,7 +94,7 @@ def _check_words(agent: Agent) -> None:
 
 def check_wake_policy(stored: dict[str, Any]) -> None:
     try:
-        wake_policy.parse(stored)
+        wake_policy.parse_wake_policy(stored)
     except ShapeError as error:
         raise ValidationError({"wake_policy": _messages(error)}) from error
 
@@ -122,17 +122,17 @@ def open_session(
     """
     session = _new_session(agent, title=title, is_home=is_home, external_id=external_id)
     with unit_of_work.together(session):
-        wakes.first(session)
-        events.record(session, "state", actor="system", text="The session was opened.")
+        wakes.set_first_wake(session)
+        record_event(session, "state", actor="system", text="The session was opened.")
         if begin is not None:
             begin(session)
-        next_run.proceed(session, idle=True)
+        next_run.queue_next_run(session, idle=True)
     return session
 
 
 def _new_session(agent: Agent, **fields: object) -> Session:
     """The row of a session, as good as locked: nobody else sees it before the transaction ends."""
-    locked = hold_agent(agent.pk)
-    session = statements.add(Session(agent=locked, **fields))
+    locked = share_lock_agent(agent.pk)
+    session = statements.insert(Session(agent=locked, **fields))
     session.locked_at = locked.locked_at
     return session

@@ -14,13 +14,12 @@ from django.db import transaction
 
 from agents import claims, inbox, lanes, mail, next_run, transitions, wakes
 from agents.db import unit_of_work
-from agents.events import log as events
-from agents.events.log import NewEvent
+from agents.events.log import NewEvent, record_event, record_events
 from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus, SessionState
 from agents.models import Run, Session
 from agents.running import runtime
 from agents.running.runtime import Ended, Fence
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 
 REPORT_LIMIT = 16_000
 ERROR_LIMIT = 16_000
@@ -28,7 +27,7 @@ EXTERNAL_ID_LIMIT = 200
 
 
 @transaction.atomic
-def settle(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
+def settle_run(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
     """End the run of this claim, with what it ``said`` last. False, and nothing changed, if it is lost."""
     locked = mail.lock_with_recipients(fence.session_id, ended.mails)
     session = locked[fence.session_id]
@@ -36,7 +35,7 @@ def settle(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
     if run is None:
         return False
     with unit_of_work.together(session):
-        events.record_all(session, said, run=run)
+        record_events(session, said, run=run)
         _file_report(session, run, ended)
         more_is_owed = _hand_over(session, run, ended, locked)
         _keep_protocol_facts(session, run, ended)
@@ -52,13 +51,13 @@ def _hand_over(session: Session, run: Run, ended: Ended, locked: dict[int, Sessi
     Whether its session is owed more now, which no run holds.
     """
     if ended.outcome in COMPLETED_OUTCOMES:
-        mail.send_all(session, run, ended.mails, locked)
+        mail.send_mails(session, run, ended.mails, locked)
         runtime.raise_asks(session, run, ended.asks)
-        return inbox.carried(run)
+        return inbox.acknowledge_items(run)
     if ended.outcome == Outcome.RATE_LIMITED:
-        inbox.release(run)
+        inbox.release_items(run)
     else:
-        inbox.failed(session, run)
+        inbox.return_failed_items(session, run)
     return False
 
 
@@ -67,26 +66,26 @@ def _go_on(session: Session, run: Run, ended: Ended) -> None:
     if ended.give_up and run.status == RunStatus.FAILED:
         _give_up(session, run)
     if run.status == RunStatus.WAITING_HUMAN:
-        transitions.restate(session, run)
+        transitions.store_status(session, run)
     else:
-        next_run.proceed(session, idle=True)
+        next_run.queue_next_run(session, idle=True)
 
 
 def _give_up(session: Session, run: Run) -> None:
     """Pause the session, unless a person has said meanwhile that it goes on."""
-    if wakes.woken_by_human(session):
+    if wakes.is_woken_by_human(session):
         return
     times = "once" if session.error_streak == 1 else f"{session.error_streak} times in a row"
     session.state = SessionState.PAUSED
     session.state_reason = f"Given up after it failed {times}. A person tries it again."
-    events.record(session, "state", actor="system", run=run, text=session.state_reason)
+    record_event(session, "state", actor="system", run=run, text=session.state_reason)
 
 
 def _file_report(session: Session, run: Run, ended: Ended) -> None:
     if text := ended.report.strip()[:REPORT_LIMIT]:
-        events.record(session, "summary", actor=f"agent:{session.agent.slug}", run=run, text=text)
+        record_event(session, "summary", actor=f"agent:{session.agent.slug}", run=run, text=text)
     if ended.error:
-        events.record(session, "error", actor="system", run=run, text=ended.error[:ERROR_LIMIT])
+        record_event(session, "error", actor="system", run=run, text=ended.error[:ERROR_LIMIT])
 
 
 def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
@@ -94,13 +93,13 @@ def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
     if ended.keep is not None:
         ended.keep(session.pk, run.pk)
     if ended.session_data is not None:
-        session.data = storable(ended.session_data)
-    name = storable(ended.external_id)[:EXTERNAL_ID_LIMIT]
+        session.data = make_storable(ended.session_data)
+    name = make_storable(ended.external_id)[:EXTERNAL_ID_LIMIT]
     if not name or name == session.external_id:
         return
     if session.agent.sessions.filter(external_id=name).exists():
         why = "another session has this name already"
-        events.record(session, "ignored", actor="system", run=run, text=name, data={"why": why})
+        record_event(session, "ignored", actor="system", run=run, text=name, data={"why": why})
     else:
         session.external_id = name
 
@@ -108,10 +107,10 @@ def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
 def _decide_next_wake(session: Session, ended: Ended, *, more_is_owed: bool) -> None:
     limit_passes_at = _limit_passes_at(session, ended.retry_at)
     if ended.outcome == Outcome.RATE_LIMITED:
-        lanes.block(session, limit_passes_at, reason=ended.error)
-    wakes.after_turn(session, ended.outcome, limit_passes_at=limit_passes_at)
+        lanes.block_lane(session, limit_passes_at, reason=ended.error)
+    wakes.set_wake_after_turn(session, ended.outcome, limit_passes_at=limit_passes_at)
     if more_is_owed:
-        wakes.wake(session, Cause.MAIL)
+        wakes.wake_session(session, Cause.MAIL)
 
 
 def _limit_passes_at(session: Session, told: datetime | None) -> datetime:
@@ -128,15 +127,15 @@ def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> 
     to = _end_status(session, run, ended.outcome)
     facts: dict[str, Any] = {
         "outcome": ended.outcome,
-        "error": storable(ended.error[:ERROR_LIMIT]),
+        "error": make_storable(ended.error[:ERROR_LIMIT]),
         "process": {},
     }
-    if (used := claims.usage_in(said)) is not None:
+    if (used := claims.sum_usage(said)) is not None:
         facts["usage"] = used
-    transitions.move(session, run, to, at_the_end=True, **facts)
+    transitions.move_run(session, run, to, at_the_end=True, **facts)
     if to == RunStatus.WAITING_HUMAN:
-        wakes.rest(session, wakes.resting_cause(session))
-    events.record(
+        wakes.rest_session(session, wakes.resting_cause(session))
+    record_event(
         session,
         "ended",
         actor="system",
@@ -148,8 +147,8 @@ def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> 
 def _end_status(session: Session, run: Run, outcome: Outcome) -> RunStatus:
     if outcome not in COMPLETED_OUTCOMES:
         return RunStatus.FAILED
-    if run.open_asks and not wakes.woken_by_human(session):
+    if run.open_asks and not wakes.is_woken_by_human(session):
         return RunStatus.WAITING_HUMAN
-    if run.open_asks or (outcome == Outcome.BLOCKED and wakes.woken_by_human(session)):
+    if run.open_asks or (outcome == Outcome.BLOCKED and wakes.is_woken_by_human(session)):
         return RunStatus.CONTINUED
     return RunStatus.COMPLETED

@@ -12,7 +12,7 @@ from agents.lifecycle import AgentState, Cause, RunStatus, SessionState, Status
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class StatusFacts:
     """All that a status depends on. ``live_run`` is the status of the one live run, or empty."""
 
     agent_state: str
@@ -28,67 +28,69 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Standing:
+class DerivedStatus:
     status: Status
     reason: str
 
 
-def standing(facts: Facts) -> Standing:
+def derive_status(facts: StatusFacts) -> DerivedStatus:
     """The session's status with its reason; the first rule that applies wins."""
     return _of_the_agent(facts) or _of_the_run(facts) or _of_the_wake(facts)
 
 
-def _of_the_agent(facts: Facts) -> Standing | None:
+def _of_the_agent(facts: StatusFacts) -> DerivedStatus | None:
     if facts.agent_state == AgentState.RETIRED or facts.session_state == SessionState.ENDED:
-        return Standing(Status.RETIRED, facts.state_reason or "Retired by a person.")
+        return DerivedStatus(Status.RETIRED, facts.state_reason or "Retired by a person.")
     if facts.session_state == SessionState.PAUSED:
-        return Standing(Status.PAUSED, facts.state_reason or "Paused by a person.")
+        return DerivedStatus(Status.PAUSED, facts.state_reason or "Paused by a person.")
     if facts.agent_state == AgentState.PAUSED:
-        return Standing(Status.PAUSED, "The agent is paused. A person resumes it.")
+        return DerivedStatus(Status.PAUSED, "The agent is paused. A person resumes it.")
     if facts.agent_state == AgentState.DRAFT:
-        return Standing(Status.DRAFT, "Defined, and not started yet.")
+        return DerivedStatus(Status.DRAFT, "Defined, and not started yet.")
     return None
 
 
-def _of_the_run(facts: Facts) -> Standing | None:
+def _of_the_run(facts: StatusFacts) -> DerivedStatus | None:
     if facts.live_run == RunStatus.WAITING_HUMAN:
-        return Standing(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} It holds no process.")
+        return DerivedStatus(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} It holds no process.")
     if facts.live_run == RunStatus.RUNNING:
-        return Standing(Status.RUNNING, "A run is under way.")
+        return DerivedStatus(Status.RUNNING, "A run is under way.")
     if facts.live_run == RunStatus.QUEUED:
-        return Standing(Status.RUNNING, "A run is queued and starts when a worker is free.")
+        return DerivedStatus(Status.RUNNING, "A run is queued and starts when a worker is free.")
     if facts.open_asks:
-        return Standing(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} No run is under way.")
+        return DerivedStatus(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} No run is under way.")
     return None
 
 
-def _of_the_wake(facts: Facts) -> Standing:
+def _of_the_wake(facts: StatusFacts) -> DerivedStatus:
     if facts.wake_at is None:
         return _asleep(facts)
     if facts.wake_at <= facts.now:
-        return Standing(Status.DUE, f"Due now because of {_because(facts.wake_cause)}.")
+        return DerivedStatus(Status.DUE, f"Due now because of {_because(facts.wake_cause)}.")
     if facts.wake_cause == Cause.RESOURCE:
-        return Standing(Status.WAITING_RESOURCE, "A limit was reached. It goes on when it passes.")
+        return DerivedStatus(
+            Status.WAITING_RESOURCE, "A limit was reached. It goes on when it passes."
+        )
     if facts.wake_cause == Cause.BACKOFF and facts.error_streak:
-        return Standing(
+        return DerivedStatus(
             Status.BACKING_OFF, f"Failed {_times(facts.error_streak)} in a row. It tries again."
         )
     if facts.wake_cause == Cause.BACKOFF:
-        return Standing(
+        return DerivedStatus(
             Status.BACKING_OFF,
             f"Found nothing to do {_times(facts.idle_streak)} in a row. It looks again later.",
         )
-    return Standing(Status.SCHEDULED, f"Starts again by {_because(facts.wake_cause)}.")
+    return DerivedStatus(Status.SCHEDULED, f"Starts again by {_because(facts.wake_cause)}.")
 
 
-def _asleep(facts: Facts) -> Standing:
+def _asleep(facts: StatusFacts) -> DerivedStatus:
     if facts.wake_cause == Cause.BLOCKED:
-        return Standing(
+        return DerivedStatus(
             Status.BLOCKED, "It says it is blocked and asked nothing. Only you move it."
         )
     if facts.wake_cause == Cause.EVENT:
-        return Standing(Status.WAITING_EVENT, "Starts when a message names it.")
-    return Standing(Status.MANUAL, "Starts when a person says so.")
+        return DerivedStatus(Status.WAITING_EVENT, "Starts when a message names it.")
+    return DerivedStatus(Status.MANUAL, "Starts when a person says so.")
 
 
 def _asks(count: int) -> str:

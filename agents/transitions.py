@@ -7,14 +7,14 @@ from agents.db.statements import Prepared
 from agents.events import listeners, notify
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus, Status
 from agents.models import Event, Run, Session
-from agents.status import Facts, standing
+from agents.status import StatusFacts, derive_status
 
 
-class IllegalMove(Exception):
+class IllegalTransition(Exception):
     """A run was asked to move along no edge of the table."""
 
 
-def move(
+def move_run(
     session: Session, run: Run, to: RunStatus, *, at_the_end: bool = False, **fields: object
 ) -> None:
     """Move a run of a locked session, with fields that change in the same statement.
@@ -23,7 +23,7 @@ def move(
     Raises IllegalMove.
     """
     if to not in RUN_MOVES[RunStatus(run.status)]:
-        raise IllegalMove(f"Run {run.pk} cannot go from {run.status} to {to}.")
+        raise IllegalTransition(f"Run {run.pk} cannot go from {run.status} to {to}.")
     if to != RunStatus.RUNNING:
         fields["lease_until"] = None
     if to not in LIVE_RUNS:
@@ -34,7 +34,7 @@ def move(
     if at_the_end:
         unit_of_work.move(session, run, list(fields))
     else:
-        statements.store(run, list(fields))
+        statements.update(run, list(fields))
 
 
 def live_run(session: Session) -> Run | None:
@@ -49,22 +49,22 @@ def release_waiting_run(session: Session) -> None:
     """Let a run that waits for a person go on; its asks stay open and answerable."""
     run = live_run(session)
     if run is not None and run.status == RunStatus.WAITING_HUMAN:
-        move(session, run, RunStatus.CONTINUED)
+        move_run(session, run, RunStatus.CONTINUED)
 
 
-def restate(session: Session, live: Run | None) -> None:
+def store_status(session: Session, live: Run | None) -> None:
     """Store the standing that a locked session has now, with every other changed fact of it.
 
     ``live`` is its live run.
     """
     session.moved_at = session.locked_at
-    found, before = standing(facts_of(session, live)), session.status
+    found, before = derive_status(status_facts(session, live)), session.status
     session.status, session.status_reason = found.status, found.reason
     unit_of_work.store(session, _FACTS)
     if Status.BLOCKED in (found.status, before) and found.status != before:
-        notify.owners_moved(session.agent_id)
+        notify.notify_owners_changed(session.agent_id)
     if found.status == Status.BLOCKED != before:
-        listeners.announce(session, [_blocked(session)])
+        listeners.announce_events(session, [_blocked(session)])
 
 
 def _blocked(session: Session) -> Event:
@@ -78,9 +78,9 @@ def _blocked(session: Session) -> Event:
     )
 
 
-def facts_of(session: Session, live: Run | None) -> Facts:
+def status_facts(session: Session, live: Run | None) -> StatusFacts:
     """What the session's status depends on, as of ``moved_at``."""
-    return Facts(
+    return StatusFacts(
         agent_state=session.agent.lifecycle,
         session_state=session.state,
         state_reason=session.state_reason,

@@ -95,6 +95,6 @@ WakePolicy = Continuous | Schedule | OnMessage | Manual
 _adapter: TypeAdapter[WakePolicy] = TypeAdapter(Annotated[WakePolicy, Field(discriminator="kind")])
 
 
-def parse(stored: dict[str, Any]) -> WakePolicy:
+def parse_wake_policy(stored: dict[str, Any]) -> WakePolicy:
     """The policy of its JSON; none means manual. Raises pydantic.ValidationError."""
     return _adapter.validate_python(stored) if stored else Manual()

@@ -21,7 +21,7 @@ LIMIT_PASSES_AFTER = timedelta(hours=1)
 JITTER = 0.1
 
 
-def wake(session: Session, cause: Cause, at: datetime | None = None) -> None:
+def wake_session(session: Session, cause: Cause, at: datetime | None = None) -> None:
     """Make a session due, at once or at a time, unless what it waits for ranks higher."""
     at = at or session.locked_at
     if session.wake_at is not None:
@@ -31,59 +31,59 @@ def wake(session: Session, cause: Cause, at: datetime | None = None) -> None:
     session.wake_at, session.wake_cause = at, cause
 
 
-def defer(session: Session, until: datetime) -> None:
+def defer_wake(session: Session, until: datetime) -> None:
     """Hold a session that a shared limit stops; a person's wake is never held."""
     _set(session, Cause.RESOURCE, until)
 
 
-def consume(session: Session) -> Cause:
+def consume_wake(session: Session) -> Cause:
     """Take the wake for a run that starts because of it; what is left is how it rests."""
     cause = Cause(session.wake_cause)
-    rest(session, resting_cause(session))
+    rest_session(session, resting_cause(session))
     return cause
 
 
 def satisfied(session: Session) -> None:
     """A run is claimed: whatever the session was woken for until now, that run carries."""
     if session.wake_at is not None and session.wake_at <= session.locked_at:
-        rest(session, resting_cause(session))
+        rest_session(session, resting_cause(session))
 
 
-def rest(session: Session, cause: Cause) -> None:
+def rest_session(session: Session, cause: Cause) -> None:
     """No wake, and the reason for it."""
     if cause in WAKING_CAUSES:
         raise ValueError(f"{cause} wakes: it needs a time.")
     session.wake_at, session.wake_cause = None, cause
 
 
-def woken_by_human(session: Session) -> bool:
+def is_woken_by_human(session: Session) -> bool:
     return session.wake_at is not None and session.wake_cause == Cause.HUMAN
 
 
 def resting_cause(session: Session) -> Cause:
-    policy = wake_policy.parse(session.agent.wake_policy)
+    policy = wake_policy.parse_wake_policy(session.agent.wake_policy)
     return Cause.EVENT if isinstance(policy, OnMessage) else Cause.MANUAL
 
 
-def first(session: Session) -> None:
+def set_first_wake(session: Session) -> None:
     """The wake of a session that becomes active: at once for a home session that works by itself."""
-    policy = wake_policy.parse(session.agent.wake_policy)
+    policy = wake_policy.parse_wake_policy(session.agent.wake_policy)
     if not session.is_home or not isinstance(policy, Continuous | Schedule):
-        rest(session, resting_cause(session))
+        rest_session(session, resting_cause(session))
     elif isinstance(policy, Schedule) and policy.cron:
-        wake(session, Cause.SCHEDULE, policy.next_after(session.locked_at))
+        wake_session(session, Cause.SCHEDULE, policy.next_after(session.locked_at))
     else:
-        wake(session, Cause.SCHEDULE)
+        wake_session(session, Cause.SCHEDULE)
 
 
-def after_turn(session: Session, outcome: Outcome, *, limit_passes_at: datetime) -> None:
+def set_wake_after_turn(session: Session, outcome: Outcome, *, limit_passes_at: datetime) -> None:
     """Streaks and the next wake once a turn is over. A human wake since the claim stands."""
     session.last_outcome = outcome
     _count_streaks(session, outcome)
-    if woken_by_human(session):
+    if is_woken_by_human(session):
         return
     if outcome == Outcome.BLOCKED:
-        rest(session, Cause.BLOCKED)
+        rest_session(session, Cause.BLOCKED)
     elif outcome == Outcome.RATE_LIMITED:
         _set(session, Cause.RESOURCE, limit_passes_at)
     elif outcome == Outcome.RETRYABLE_ERROR:
@@ -94,9 +94,9 @@ def after_turn(session: Session, outcome: Outcome, *, limit_passes_at: datetime)
 
 def _after_completion(session: Session, outcome: Outcome) -> None:
     """By the agent's policy. Mail that came meanwhile is looked for by whoever settles the turn."""
-    policy, now = wake_policy.parse(session.agent.wake_policy), session.locked_at
+    policy, now = wake_policy.parse_wake_policy(session.agent.wake_policy), session.locked_at
     if not session.is_home or not isinstance(policy, Continuous | Schedule):
-        rest(session, resting_cause(session))
+        rest_session(session, resting_cause(session))
     elif isinstance(policy, Schedule):
         _set(session, Cause.SCHEDULE, policy.next_after(now))
     elif outcome == Outcome.WORK_DONE:

@@ -36,7 +36,7 @@ THEY_STARTED_IT = "This run was started for whom you would answer for (four eyes
 
 
 @dataclass(frozen=True)
-class Standing:
+class Rights:
     """What a person is to an ask: whether they see it, and in whose names they may answer.
 
     ``names`` are ids of people, the person's own first. ``bar`` says why there are none where there
@@ -143,14 +143,14 @@ def _in_a_group_of_it() -> Q:
     )
 
 
-def standing_of(person: AbstractBaseUser, ask: Ask) -> Standing:
+def rights_of(person: AbstractBaseUser, ask: Ask) -> Rights:
     """What a person is to an ask now, whatever was known of them before."""
     if person.pk is None:
-        return Standing()
+        return Rights()
     if _answers_first_hand(person, ask):
         if person.pk in ask.barred:
-            return Standing(sees=True, bar=YOU_STARTED_IT)
-        return Standing(sees=True, names=(person.pk,))
+            return Rights(sees=True, bar=YOU_STARTED_IT)
+        return Rights(sees=True, names=(person.pk,))
     return _by_delegation(person, ask)
 
 
@@ -169,16 +169,16 @@ _OWNERSHIP = Prepared(
 )
 
 
-def _by_delegation(person: AbstractBaseUser, ask: Ask) -> Standing:
+def _by_delegation(person: AbstractBaseUser, ask: Ask) -> Rights:
     reach = delegations_to(person).filter(Q(agent=None) | Q(agent=ask.agent_id))
     able = reach.filter(delegator__in=people_who_answer(ask)).order_by("pk")
     names = list(dict.fromkeys(able.values_list("delegator_id", flat=True)))
     if not names:
-        return Standing(sees=_owns(person, ask) and not ask.confidential)
+        return Rights(sees=_owns(person, ask) and not ask.confidential)
     if person.pk in ask.barred:
-        return Standing(sees=True, bar=YOU_STARTED_IT)
+        return Rights(sees=True, bar=YOU_STARTED_IT)
     free = tuple(name for name in names if name not in ask.barred)
-    return Standing(sees=True, names=free, bar="" if free else THEY_STARTED_IT)
+    return Rights(sees=True, names=free, bar="" if free else THEY_STARTED_IT)
 
 
 def _owns(person: AbstractBaseUser, ask: Ask) -> bool:
@@ -200,9 +200,9 @@ def people_who_answer(ask: Ask) -> QuerySet[User]:
 
 def may_see(person: AbstractBaseUser, ask: Ask) -> bool:
     """Whether a person may look at an ask now."""
-    return standing_of(person, ask).sees
+    return rights_of(person, ask).sees
 
 
 def may_answer(person: AbstractBaseUser, ask: Ask) -> bool:
     """Whether a person may answer an ask now, in their own name or another's."""
-    return bool(standing_of(person, ask).names)
+    return bool(rights_of(person, ask).names)

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents.db import statements, unit_of_work
-from agents.events import log as events
+from agents.events.log import record_event
 from asks import access, asking_again, closing, raising, refusals, verdict_delivery, voting
 from asks.actions import binding, editing, grants
 from asks.canonical_json import Json
@@ -45,7 +45,7 @@ class Voted:
 Result = Answered | Voted | Refused
 
 
-def answer(
+def answer_ask(
     *,
     ask_id: int,
     by: AbstractBaseUser,
@@ -81,7 +81,7 @@ def answer_signed(
 def _decide(ask_id: object, answer: Answer) -> Result:
     ask = lock_ask(ask_id)
     if ask is None:
-        return refusals.record(refusals.not_found(), answer, ask=None, ask_ref=ask_id)
+        return refusals.record_refusal(refusals.not_found(), answer, ask=None, ask_ref=ask_id)
     if (before := _recorded_before(ask, answer) or _voted_before(ask, answer)) is not None:
         return before
     case = Case(ask.session, ask, answer)
@@ -90,10 +90,10 @@ def _decide(ask_id: object, answer: Answer) -> Result:
         return _refuse(case, refused)
     if not case.terms.many_decide:
         return _conclude(case)
-    vote = voting.cast(case)
-    tally = voting.tally(ask)
+    vote = voting.cast_vote(case)
+    tally = voting.count_votes(ask)
     if tally.deciding is None:
-        voting.say(case, vote, tally)
+        voting.report_vote(case, vote, tally)
         return Voted(ask, vote, tally)
     return _conclude(case if tally.deciding == vote else _as_voted(case, tally.deciding))
 
@@ -102,7 +102,7 @@ def _conclude(case: Case) -> Answered:
     """The verdict of an answer that nothing speaks against, and what follows from it."""
     with unit_of_work.together(case.session):
         verdict = _record(case)
-        closing.go_on(case.session, case.ask)
+        closing.continue_session(case.session, case.ask)
     return Answered(case.ask, verdict)
 
 
@@ -131,18 +131,18 @@ def _recorded_before(ask: Ask, answer: Answer) -> Answered | None:
 
 def _voted_before(ask: Ask, answer: Answer) -> Voted | None:
     """The vote, if this person has cast this very vote already and it is still open."""
-    if ask.status != AskStatus.OPEN or not terms.of(ask).many_decide or answer.flaw:
+    if ask.status != AskStatus.OPEN or not terms.terms_of(ask).many_decide or answer.flaw:
         return None
     vote = voting.vote_of(ask, answer.by.pk)
     if vote is None or not access.may_see(answer.by, ask) or not _same_echo(ask, answer):
         return None
     same = vote.option.key == answer.option and vote.text == answer.text.strip()
-    return Voted(ask, vote, voting.tally(ask), repeated=True) if same else None
+    return Voted(ask, vote, voting.count_votes(ask), repeated=True) if same else None
 
 
 def _same_echo(ask: Ask, answer: Answer) -> bool:
     gate = binding.gate_of(ask)
-    return gate is None or binding.matches(answer.echo, binding.of_gate(gate))
+    return gate is None or binding.echo_matches(answer.echo, binding.shown_binding(gate))
 
 
 def _same_call(verdict: Verdict, answer: Answer) -> bool:
@@ -152,7 +152,7 @@ def _same_call(verdict: Verdict, answer: Answer) -> bool:
         return verdict.edit is None and answer.edited is None
     try:
         approved = verdict.edit["action_hash"] if verdict.edit else gate.action_hash
-        return bool(editing.action_hash(gate, answer.edited) == approved)
+        return bool(editing.edited_action_hash(gate, answer.edited) == approved)
     except binding.Unhashable:
         return False
 
@@ -162,13 +162,13 @@ def _edit_of(case: Case) -> dict[str, Json] | None:
     if case.gate is None or not case.is_edited:
         return None
     edited = case.answer.edited
-    digest = editing.action_hash(case.gate, edited)
-    return {"original": editing.asked(case.gate), "edited": edited, "action_hash": digest}
+    digest = editing.edited_action_hash(case.gate, edited)
+    return {"original": editing.asked_params(case.gate), "edited": edited, "action_hash": digest}
 
 
 def _refuse(case: Case, refused: Refused) -> Refused:
-    refusals.record(refused, case.answer, ask=case.ask, ask_ref=case.ask.pk)
-    refusals.say(case.session, case.ask, refused, case.answer)
+    refusals.record_refusal(refused, case.answer, ask=case.ask, ask_ref=case.ask.pk)
+    refusals.report_refusal(case.session, case.ask, refused, case.answer)
     if refused.reason == Reason.STALE and case.ask.status == AskStatus.OPEN and case.has_drifted:
         return replace(refused, replaced_by=asking_again.ask_again(case.session, case.ask))
     return refused
@@ -176,7 +176,7 @@ def _refuse(case: Case, refused: Refused) -> Refused:
 
 def _record(case: Case) -> Verdict:
     session, ask, answer, option = case.session, case.ask, case.answer, case.option
-    verdict = statements.add(
+    verdict = statements.insert(
         Verdict(
             ask=ask,
             decided_by_id=answer.by.pk,
@@ -185,20 +185,20 @@ def _record(case: Case) -> Verdict:
             option_label=option.label if option else "",
             text=answer.text.strip(),
             meaning=option.meaning if option else Meaning.ANSWER,
-            echo=binding.of_gate(case.gate).as_echo() if case.gate else None,
+            echo=binding.shown_binding(case.gate).as_echo() if case.gate else None,
             edit=_edit_of(case),
             via=answer.via[:16],
             decided_at=session.locked_at,
         )
     )
-    closing.close(session, ask, AskStatus.ANSWERED, by=answer.by)
-    chain.verdict(ask, verdict, answer)
+    closing.close_ask(session, ask, AskStatus.ANSWERED, by=answer.by)
+    chain.append_verdict(ask, verdict, answer)
     author = f"human:{answer.by.get_username()}"
     if case.gate is not None and verdict.meaning == Meaning.APPROVE:
-        grants.mint(session, ask, case.gate, verdict.edit)
-    owed = verdict_delivery.owe_verdict(session, ask, verdict, author=author)
-    told, words = verdict_delivery.data_of(ask, verdict), owed.body
+        grants.mint_grant(session, ask, case.gate, verdict.edit)
+    owed = verdict_delivery.deliver_verdict(session, ask, verdict, author=author)
+    told, words = verdict_delivery.verdict_data(ask, verdict), owed.body
     if ask.confidential:
         told, words = {"ask_id": ask.pk}, raising.CONFIDENTIAL
-    events.record(session, "verdict", actor=author, text=words, run=ask.run, data=told)
+    record_event(session, "verdict", actor=author, text=words, run=ask.run, data=told)
     return verdict

@@ -11,4 +11,4 @@ class AsksConfig(AppConfig):
         from agents.running import runtime
         from asks.raising import raise_asks
 
-        runtime.asks_are_raised_by(raise_asks)
+        runtime.register_ask_raiser(raise_asks)

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import inbox, next_run, transitions, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Cause, SessionState
 from agents.models import Session
 from asks import access, closing, deadlines, raising, refusals
@@ -27,23 +27,23 @@ def ask_again(session: Session, stale: Ask) -> Ask:
 
     It is the same run's and has waited as long.
     """
-    fresh = raising.create(
+    fresh = raising.create_ask(
         session,
         stale.run,
-        draft_of(stale),
+        draft_from(stale),
         repeats=stale,
         opened_at=stale.opened_at,
         expires_at=stale.expires_at,
         imported=stale.imported,
     )
-    deadlines.keep_escalation(stale, fresh)
-    closing.replace(session, stale, fresh, why=WHY_STALE)
-    transitions.restate(session, transitions.live_run(session))
+    deadlines.copy_escalation(stale, fresh)
+    closing.supersede_ask(session, stale, fresh, why=WHY_STALE)
+    transitions.store_status(session, transitions.live_run(session))
     return fresh
 
 
 @transaction.atomic
-def reopen(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
+def reopen_ask(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
     """Ask again what expired, as one of its owners, bound to the world as it is now.
 
     The session that was paused by the expiry is active again and goes on once the fresh ask is
@@ -51,15 +51,15 @@ def reopen(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Ref
     """
     attempt, expired = Answer(by=by, text="ask again", via=via), lock_ask(ask_id)
     if expired is None or not access.may_see(by, expired):
-        return refusals.record(refusals.not_found(), attempt, ask=expired, ask_ref=ask_id)
-    if (again := raising.again_of(expired)) is not None:
+        return refusals.record_refusal(refusals.not_found(), attempt, ask=expired, ask_ref=ask_id)
+    if (again := raising.successor_of(expired)) is not None:
         return again
     if Dropped.objects.filter(ask=expired).exists():
         dropped = refusals.refuse(Reason.CLOSED, expired, "This question was dropped.")
-        return refusals.record(dropped, attempt, ask=expired, ask_ref=ask_id)
+        return refusals.record_refusal(dropped, attempt, ask=expired, ask_ref=ask_id)
     if expired.status != AskStatus.EXPIRED or expired.session.state == SessionState.ENDED:
         why = f"Only a question that expired can be asked again; this one is {expired.status}."
-        return refusals.record(
+        return refusals.record_refusal(
             refusals.refuse(Reason.CLOSED, expired, why), attempt, ask=expired, ask_ref=ask_id
         )
     return _reopen(expired.session, expired, by)
@@ -67,14 +67,14 @@ def reopen(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Ref
 
 def _reopen(session: Session, expired: Ask, by: AbstractBaseUser) -> Ask:
     waited = (expired.expires_at or session.locked_at) - expired.opened_at
-    fresh = raising.create(
+    fresh = raising.create_ask(
         session,
         expired.run,
-        draft_of(expired),
+        draft_from(expired),
         repeats=expired,
         expires_at=session.locked_at + max(waited, timedelta(minutes=1)),
     )
-    events.record(
+    record_event(
         session,
         "state",
         actor=f"human:{by.get_username()}",
@@ -84,13 +84,13 @@ def _reopen(session: Session, expired: Ask, by: AbstractBaseUser) -> Ask:
     )
     if session.state == SessionState.PAUSED:
         session.state, session.state_reason = SessionState.ACTIVE, ""
-    if inbox.waits(session):
-        wakes.wake(session, Cause.HUMAN)
-    next_run.proceed(session)
+    if inbox.has_waiting_items(session):
+        wakes.wake_session(session, Cause.HUMAN)
+    next_run.queue_next_run(session)
     return fresh
 
 
-def draft_of(ask: Ask) -> AskDraft:
+def draft_from(ask: Ask) -> AskDraft:
     """An ask as the draft it was."""
     gate = binding.gate_of(ask)
     return AskDraft(
@@ -108,6 +108,6 @@ def draft_of(ask: Ask) -> AskDraft:
 
 
 def _action_of(ask: Ask, gate: Gate) -> ActionDraft:
-    params = binding.restored(gate.params)
+    params = binding.restore_params(gate.params)
     files = tuple(gate.files)
     return ActionDraft(gate.operation, params, ask.money_critical, files=files, schema=gate.schema)

@@ -17,12 +17,12 @@ LARGEST = 2**53 - 1
 Json = Any
 
 
-def canonical(value: Json) -> bytes:
+def canonical_json(value: Json) -> bytes:
     """RFC 8785 canonical JSON of the plain form of a value, of any size."""
-    return rfc8785.dumps(plain(value))
+    return rfc8785.dumps(as_plain_json(value))
 
 
-def plain(value: Json) -> Json:
+def as_plain_json(value: Json) -> Json:
     """A value by itself and by its way through a database column come out the same.
 
     Whole numbers are ints up to 2**53 - 1, floats beyond it where they are exact, text otherwise.
@@ -30,9 +30,9 @@ def plain(value: Json) -> Json:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {plain(str(key)): plain(inner) for key, inner in value.items()}
+        return {as_plain_json(str(key)): as_plain_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [as_plain_json(inner) for inner in value]
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
@@ -63,7 +63,7 @@ def printable(text: str, limit: int) -> str:
     )[:limit]
 
 
-def moment(at: datetime | None) -> str | None:
+def iso_moment(at: datetime | None) -> str | None:
     """A moment as the ledger writes it: UTC with microseconds."""
     if at is None:
         return None

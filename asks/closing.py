@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from agents import next_run, transitions, wakes
 from agents.db import statements
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
 from agents.models import Run, Session
 from asks import queue_hints
@@ -21,7 +21,7 @@ from asks.models import Ask
 _CLOSING = ["status", "closed_at", "closed_by", "close_reason", "superseded_by"]
 
 
-def close(
+def close_ask(
     session: Session,
     ask: Ask,
     status: AskStatus,
@@ -32,23 +32,23 @@ def close(
 ) -> None:
     """Close an open ask of a locked session; its run is released if nothing of it is open any more.
 
-    ``ask.run`` has been read under the lock. The caller then calls ``go_on`` or restates the session.
+    ``ask.run`` has been read under the lock. Call ``continue_session`` or ``store_status`` next.
     """
     ask.status, ask.closed_at, ask.close_reason = status, session.locked_at, reason
     ask.closed_by_id = by.pk if by else None
     ask.superseded_by, ask.agent = replaced_by, session.agent
-    statements.store(ask, _CLOSING)
+    statements.update(ask, _CLOSING)
     if status != AskStatus.ANSWERED:
-        chain.closing(ask)
+        chain.append_closing(ask)
     session.open_asks -= 1
     _count_down(session, ask.run)
-    queue_hints.queue_moved(ask)
+    queue_hints.notify_queues(ask)
 
 
-def replace(session: Session, old: Ask, fresh: Ask, *, why: str) -> None:
+def supersede_ask(session: Session, old: Ask, fresh: Ask, *, why: str) -> None:
     """Close an open ask of a locked session for another that stands in its place."""
-    close(session, old, AskStatus.SUPERSEDED, reason=why, replaced_by=fresh)
-    events.record(
+    close_ask(session, old, AskStatus.SUPERSEDED, reason=why, replaced_by=fresh)
+    record_event(
         session,
         "superseded",
         actor="system",
@@ -62,13 +62,13 @@ def _count_down(session: Session, run: Run) -> None:
     """One open ask less; a run that waited for the last one goes on in the same statement."""
     left = run.open_asks - 1
     if left == 0 and run.status == RunStatus.WAITING_HUMAN:
-        transitions.move(session, run, RunStatus.CONTINUED, open_asks=0)
+        transitions.move_run(session, run, RunStatus.CONTINUED, open_asks=0)
     else:
         run.open_asks = left
-        statements.store(run, ["open_asks"])
+        statements.update(run, ["open_asks"])
 
 
-def go_on(session: Session, ask: Ask) -> Run | None:
+def continue_session(session: Session, ask: Ask) -> Run | None:
     """Wake a locked session because of a person, unless the ask's run still waits for other answers.
 
     An ask that outlived its run starts a run of its own, past one that waits for something else.
@@ -79,5 +79,5 @@ def go_on(session: Session, ask: Ask) -> Run | None:
     if run.status not in LIVE_RUNS and not just_released:
         transitions.release_waiting_run(session)
     if run.status not in LIVE_RUNS or not run.open_asks:
-        wakes.wake(session, Cause.HUMAN)
-    return next_run.proceed(session, idle=just_released)
+        wakes.wake_session(session, Cause.HUMAN)
+    return next_run.queue_next_run(session, idle=just_released)

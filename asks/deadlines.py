@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from agents.db.statements import Prepared
-from agents.events import log as events
-from agents.locking import lock_one
+from agents.events.log import record_event
+from agents.locking import lock_first_session
 from agents.models import Session
 from asks import access, queue_hints, refusals
 from asks.ledger import chain
@@ -26,7 +26,7 @@ WORDS: dict[str, str] = {
 }
 
 
-def give_due() -> int:
+def send_due_nudges() -> int:
     """Say everything whose time has come; how much was said. Safe to run anywhere, at once."""
     return sum(_give(*row) for row in _DUE.rows())
 
@@ -44,7 +44,7 @@ _DUE = Prepared(
 @transaction.atomic
 def _give(session_id: int, nudge_id: int) -> bool:
     """Say one thing, unless the ask is closed by now; either way it is done with."""
-    session = lock_one(Session.objects.filter(pk=session_id), if_free=True)
+    session = lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
     if session is None:
         return False
     nudge = Nudge.objects.filter(pk=nudge_id, said_at=None).select_related("ask__run").first()
@@ -59,8 +59,8 @@ def _give(session_id: int, nudge_id: int) -> bool:
     if nudge.kind == NudgeKind.ESCALATION:
         text = f"{text}. {_escalate(ask, nudge)}".strip()
     data = {"ask_id": ask.pk, "kind": nudge.kind, "to": nudge.to}
-    events.record(session, "reminded", actor="system", run=ask.run, text=text, data=data)
-    queue_hints.queue_moved(ask)
+    record_event(session, "reminded", actor="system", run=ask.run, text=text, data=data)
+    queue_hints.notify_queues(ask)
     return True
 
 
@@ -69,7 +69,7 @@ def _escalate(ask: Ask, nudge: Nudge) -> str:
     if not nudge.to:
         return ""
     said = f"It is escalated to {nudge.to}."
-    name = terms.of(ask).escalate_to
+    name = terms.terms_of(ask).escalate_to
     group = Group.objects.filter(name=name).first() if name else None
     if group is None:
         return said
@@ -77,10 +77,10 @@ def _escalate(ask: Ask, nudge: Nudge) -> str:
     return f"{said} They may answer it too."
 
 
-def keep_escalation(before: Ask, fresh: Ask) -> None:
+def copy_escalation(before: Ask, fresh: Ask) -> None:
     """What is asked in the place of something escalated is escalated, if the policy still says so."""
     group = before.escalated_to
-    if group is None or terms.of(fresh).escalate_to != group.name:
+    if group is None or terms.terms_of(fresh).escalate_to != group.name:
         return
     _admit(fresh, group)
     fresh.nudges.filter(kind=NudgeKind.ESCALATION, said_at=None).update(
@@ -94,16 +94,18 @@ def _admit(ask: Ask, group: Group) -> None:
     ask.card_version += 1
     ask.save(update_fields=["escalated_to", "card_version"])
     data = {"ask_id": ask.pk, "to": group.name}
-    chain.append("escalated", subject=f"ask:{ask.pk}", data=data, session=ask.session)
+    chain.append_record("escalated", subject=f"ask:{ask.pk}", data=data, session=ask.session)
 
 
 @transaction.atomic
-def extend(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
+def extend_deadline(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
     """Give an open ask as much time again, from now on, as often as its policy lets one."""
     attempt, ask = Answer(by=by, text="extend", via=via), lock_ask(ask_id)
     refused = refusals.not_found() if ask is None else _may_not(ask, by)
     if ask is None or refused is not None:
-        return refusals.record(refused or refusals.not_found(), attempt, ask=ask, ask_ref=ask_id)
+        return refusals.record_refusal(
+            refused or refusals.not_found(), attempt, ask=ask, ask_ref=ask_id
+        )
     _extend(ask, by)
     return ask
 
@@ -115,7 +117,7 @@ def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
         return refusals.already_closed(ask)
     if ask.expires_at is not None and ask.expires_at <= ask.session.locked_at:
         return refusals.refuse(Reason.EXPIRED, ask)
-    kept = terms.of(ask)
+    kept = terms.terms_of(ask)
     if ask.expires_at is None or kept.extend_by is None or ask.extended >= kept.extensions:
         return refusals.refuse(Reason.NOT_ALLOWED, ask, "The policy allows no more time for this.")
     return None
@@ -123,23 +125,25 @@ def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
 
 def _extend(ask: Ask, by: AbstractBaseUser) -> None:
     """The deadline, its warning, the thread and the ledger, all at once."""
-    session, kept, actor = ask.session, terms.of(ask), f"human:{by.get_username()}"
+    session, kept, actor = ask.session, terms.terms_of(ask), f"human:{by.get_username()}"
     wait = kept.extend_by
     if wait is None:
         return
-    ask.expires_at = working_hours.after(session.locked_at, wait, *kept.calendars)
+    ask.expires_at = working_hours.add_working_time(session.locked_at, wait, *kept.calendars)
     ask.extended += 1
     ask.card_version += 1
     ask.save(update_fields=["expires_at", "extended", "card_version"])
     if kept.warn_before is not None:
         ask.nudges.filter(kind=NudgeKind.WARNING, said_at=None).update(said_at=session.locked_at)
-        warning = terms.warning(ask.expires_at, kept.warn_before, ask.extended)
+        warning = terms.warning_nudge(ask.expires_at, kept.warn_before, ask.extended)
         warning.ask = ask
         warning.save()
     until = ask.expires_at.isoformat()
     data = {"ask_id": ask.pk, "expires_at": until}
-    events.record(
+    record_event(
         session, "extended", actor=actor, run=ask.run, text="Gave it more time.", data=data
     )
-    chain.append("extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor)
-    queue_hints.queue_moved(ask)
+    chain.append_record(
+        "extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor
+    )
+    queue_hints.notify_queues(ask)

@@ -22,7 +22,7 @@ MAX_REASON = 1000
 
 
 @transaction.atomic
-def delegate(
+def create_delegation(
     *,
     by: AbstractBaseUser,
     to: User,
@@ -50,7 +50,7 @@ def delegate(
 
 
 @transaction.atomic
-def revoke(*, delegation_id: int, by: AbstractBaseUser) -> bool:
+def revoke_delegation(*, delegation_id: int, by: AbstractBaseUser) -> bool:
     """End a delegation at once, as either of the two. False when it has ended already."""
     found = Delegation.objects.select_for_update().filter(pk=delegation_id).first()
     if found is None or by.pk not in (found.delegator_id, found.delegate_id):
@@ -62,12 +62,12 @@ def revoke(*, delegation_id: int, by: AbstractBaseUser) -> bool:
     return True
 
 
-def of(person: AbstractBaseUser) -> QuerySet[Delegation]:
+def delegations_given_by(person: AbstractBaseUser) -> QuerySet[Delegation]:
     """What a person has delegated and what stands or will stand, newest first."""
     return _standing().filter(delegator=person.pk).select_related("delegate", "agent")
 
 
-def to(person: AbstractBaseUser) -> QuerySet[Delegation]:
+def delegations_received_by(person: AbstractBaseUser) -> QuerySet[Delegation]:
     """In whose names a person answers, now or later, newest first."""
     return _standing().filter(delegate=person.pk).select_related("delegator", "agent")
 
@@ -95,6 +95,6 @@ def _write_down(kind: str, made: Delegation, by: AbstractBaseUser) -> None:
         "to": made.delegate.get_username(),
         "agent": made.agent.slug if made.agent else None,
     }
-    chain.about(kind, made.pk, names=names, actor=f"human:{by.get_username()}")
-    notify.rights_moved(made.delegate_id)
-    notify.queue_moved(made.delegate_id)
+    chain.append_row(kind, made.pk, names=names, actor=f"human:{by.get_username()}")
+    notify.notify_rights_changed(made.delegate_id)
+    notify.notify_queue_changed(made.delegate_id)

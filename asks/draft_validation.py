@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
-from agents.text.storable import is_blank, is_storable, storable
+from agents.text.storable import is_blank, is_storable, make_storable
 from asks.actions import binding
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 
@@ -24,7 +24,7 @@ class BadDraft(ValueError):
     """A question that cannot be asked, with what is wrong with it."""
 
 
-def check(draft: AskDraft) -> None:
+def check_draft(draft: AskDraft) -> None:
     """Raises BadDraft with the first thing that is wrong."""
     if is_blank(draft.prompt):
         raise BadDraft("The question has no words.")
@@ -36,7 +36,7 @@ def check(draft: AskDraft) -> None:
         raise BadDraft(f"The request key must have 1 to {MAX_REQUEST_KEY} characters.")
     if draft.expires_in is not None and not timedelta(0) < draft.expires_in <= MAX_WAIT:
         raise BadDraft("It must be open for some time, and for ten years at most.")
-    if len(json.dumps(storable(draft.context))) > MAX_CONTEXT:
+    if len(json.dumps(make_storable(draft.context))) > MAX_CONTEXT:
         raise BadDraft(f"What is shown with it is more than {MAX_CONTEXT} bytes.")
     _check_options(draft.options)
     if draft.action is not None:
@@ -61,6 +61,6 @@ def _check_action(action: ActionDraft) -> None:
     if is_blank(action.operation) or len(action.operation) > MAX_OPERATION:
         raise BadDraft(f"The operation must have 1 to {MAX_OPERATION} characters.")
     try:
-        binding.canonical({"operation": action.operation, "params": action.params})
+        binding.canonical_action_json({"operation": action.operation, "params": action.params})
     except binding.Unhashable as error:
         raise BadDraft(f"The action cannot be bound. {error}") from error

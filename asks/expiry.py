@@ -7,8 +7,8 @@ from django.db.models.functions import Now
 
 from agents import controls
 from agents.db.statements import Prepared
-from agents.events import log as events
-from agents.locking import lock_one
+from agents.events.log import record_event
+from agents.locking import lock_first_session
 from agents.models import Session
 from asks import closing
 from asks.lifecycle import AskStatus
@@ -17,7 +17,7 @@ from asks.models import Ask
 BATCH = 100
 
 
-def expire_due() -> int:
+def expire_due_asks() -> int:
     """Expire every open ask whose time has passed; how many were. Safe to run anywhere, at once."""
     return sum(_expire(*row) for row in _DUE.rows())
 
@@ -35,15 +35,15 @@ _DUE = Prepared(
 @transaction.atomic
 def _expire(session_id: int, ask_id: int) -> bool:
     """Expire one ask if it is still open and nobody is busy with its session just now."""
-    session = lock_one(Session.objects.filter(pk=session_id), if_free=True)
+    session = lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
     if session is None:
         return False
     due = Ask.objects.filter(pk=ask_id, status=AskStatus.OPEN, expires_at__lte=session.locked_at)
     ask = due.select_related("run").first()
     if ask is None:
         return False
-    closing.close(session, ask, AskStatus.EXPIRED, reason="Nobody answered in time.")
-    events.record(
+    closing.close_ask(session, ask, AskStatus.EXPIRED, reason="Nobody answered in time.")
+    record_event(
         session,
         "expired",
         actor="system",

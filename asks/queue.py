@@ -62,7 +62,7 @@ def needs_you(person: AbstractBaseUser, *, limit: int = 50) -> Waiting:
     return Waiting(list(open_asks(person)[:limit]), list(blocked_sessions(person)[:limit]))
 
 
-def badge(person: AbstractBaseUser) -> int:
+def count_badge(person: AbstractBaseUser) -> int:
     """How many cards wait on a person. Nothing else may be counted."""
     if person.pk is None:
         return 0
@@ -79,13 +79,13 @@ _OPEN = Prepared(lambda pk: _counted(access.asks_for(User(pk=pk))))
 _BLOCKED = Prepared(lambda pk: _counted(blocked_sessions(User(pk=pk))))
 
 
-def fine(person: AbstractBaseUser) -> QuerySet[Session]:
+def fine_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
     """Sessions with which nothing is wrong, for the quiet group."""
     quiet = access.sessions_of(person).filter(status__in=NOTHING_IS_WRONG)
     return quiet.select_related("agent").order_by("agent__slug", "pk")
 
 
-def working(person: AbstractBaseUser) -> QuerySet[Session]:
+def working_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
     busy = access.sessions_of(person).filter(status__in=WORKING)
     return busy.select_related("agent").order_by("agent__slug", "pk")
 
@@ -97,13 +97,13 @@ def notices(person: AbstractBaseUser) -> QuerySet[Event]:
     return said.order_by("-pk")[:NOTICES]
 
 
-def decided(person: AbstractBaseUser) -> QuerySet[Ask]:
+def decided_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
     """Asks that are over, newest first."""
     over = access.asks_of(person).exclude(status=AskStatus.OPEN)
     return with_card_facts(over).order_by("-closed_at", "-pk")
 
 
-def backlog(person: AbstractBaseUser) -> QuerySet[Ask]:
+def backlog_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
     """What expired undecided, and was neither asked again nor dropped: longest undecided first."""
     undecided = access.asks_of(person).filter(
         status=AskStatus.EXPIRED, repeated_by=None, dropped=None

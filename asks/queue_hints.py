@@ -25,9 +25,9 @@ WHERE {_STANDS} AND g.group_id = ANY(%s::bigint[])
 """  # noqa: S608  made of the text above only
 
 
-def queue_moved(ask: Ask) -> None:
+def notify_queues(ask: Ask) -> None:
     """Once this transaction has committed, tell everybody whose queue shows this ask."""
-    notify.owners_moved(ask.agent_id)
+    notify.notify_owners_changed(ask.agent_id)
     if ask.answered_by_id is None:
         notify.concern(OWNERS_DELEGATES, ask.agent_id)
     else:

@@ -28,7 +28,7 @@ _NOTICE = ("id", "session_id", "seq", "kind", "text", "html", "created_at")
 
 
 @dataclass(frozen=True)
-class Place:
+class CardPlace:
     """An open ask's place in the queue: all that its card needs while its HTML is remembered.
 
     ``by_delegation`` is the id of the delegation by which its reader answers, if not by themselves.
@@ -41,17 +41,17 @@ class Place:
     by_delegation: int | None = None
 
 
-def places_of(asks: QuerySet[Ask]) -> list[Place]:
+def places_of(asks: QuerySet[Ask]) -> list[CardPlace]:
     """The places of (a slice of) `asks.queue.open_asks`, in their order, in one query."""
-    return [Place(*row) for row in _place_rows(asks)]
+    return [CardPlace(*row) for row in _place_rows(asks)]
 
 
-def first_places(person: AbstractBaseUser) -> list[Place]:
+def first_places(person: AbstractBaseUser) -> list[CardPlace]:
     """The places of the first page, and one more if there is another page."""
-    return [Place(*row) for row in _PLACES.rows(person.pk)]
+    return [CardPlace(*row) for row in _PLACES.rows(person.pk)]
 
 
-def blocked(person: AbstractBaseUser) -> list[Session]:
+def blocked_places(person: AbstractBaseUser) -> list[Session]:
     """The first page of sessions that are blocked and have asked nothing, longest first."""
     return [_session(row) for row in _BLOCKED.rows(person.pk)]
 
@@ -82,7 +82,7 @@ def _session(row: tuple[Any, ...]) -> Session:
 
 
 def _others_first_at_work(person: User) -> QuerySet[Session]:
-    want_nothing = queue.working(person) | queue.fine(person)
+    want_nothing = queue.working_sessions(person) | queue.fine_sessions(person)
     at_work = Case(When(status__in=WORKING, then=0), default=1)
     return want_nothing.order_by(at_work, "agent__slug", "pk")[: 2 * QUIET]
 

@@ -12,11 +12,11 @@ from django.db.models import JSONField, Value
 from agents import wakes
 from agents.db import statements, unit_of_work
 from agents.db.statements import Prepared
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Cause
 from agents.models import Run, Session
 from agents.text import html
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from asks import closing, draft_validation, queue_hints, verdict_delivery
 from asks.actions import auto_approval, binding, bound_files, schema
 from asks.draft_validation import BadDraft
@@ -24,10 +24,10 @@ from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
 from asks.policies import terms, versions
-from asks.policies.terms import Settled
+from asks.policies.terms import AppliedTerms
 from asks.policies.versions import Ruling
 
-__all__ = ["BadDraft", "again_of", "create", "raise_ask", "raise_asks"]
+__all__ = ["BadDraft", "create_ask", "raise_ask", "raise_asks", "successor_of"]
 
 #: What a thread says instead of a question that only those who answer it may read.
 CONFIDENTIAL = "A confidential question. Only those who answer it can read it."
@@ -42,7 +42,7 @@ def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
         try:
             raise_ask(session, run, draft)
         except BadDraft as error:
-            events.record(
+            record_event(
                 session,
                 "ignored",
                 actor="system",
@@ -61,14 +61,14 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     told its answer again, unless this very run was given it: then, and for an action in any case, a
     person is asked anew. The caller restates the session.
     """
-    draft_validation.check(draft)
+    draft_validation.check_draft(draft)
     ruling = versions.ruling_for(session, draft)
     before = _asked_before(session, run, draft.request_key)
     waits = before is not None and before.status == AskStatus.OPEN
-    if not ruling.asks and not waits and auto_approval.allow(session, run, draft, ruling):
+    if not ruling.asks and not waits and auto_approval.allow_action(session, run, draft, ruling):
         return None
     if before is None:
-        return create(session, run, draft, ruling=ruling)
+        return create_ask(session, run, draft, ruling=ruling)
     same = _is_the_same(session, before, draft, ruling)
     if before.status == AskStatus.OPEN and same:
         return before
@@ -76,13 +76,13 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
     if answered and not verdict_delivery.was_given(run, before):
         _tell_again(session, run, before)
         return before
-    fresh = create(session, run, draft, repeats=before, ruling=ruling)
+    fresh = create_ask(session, run, draft, repeats=before, ruling=ruling)
     if before.status == AskStatus.OPEN:
-        closing.replace(session, before, fresh, why="The agent asked it differently.")
+        closing.supersede_ask(session, before, fresh, why="The agent asked it differently.")
     return fresh
 
 
-def create(
+def create_ask(
     session: Session,
     run: Run,
     draft: AskDraft,
@@ -98,9 +98,9 @@ def create(
     ``repeats`` is the ask that this one asks again. Raises BadDraft.
     """
     ruling = ruling or versions.ruling_for(session, draft)
-    settled = terms.settle(session, run, draft, ruling, expires_at)
-    prompt = storable(draft.prompt).strip()
-    ask = statements.add(
+    settled = terms.apply_terms(session, run, draft, ruling, expires_at)
+    prompt = make_storable(draft.prompt).strip()
+    ask = statements.insert(
         Ask(
             session=session,
             run=run,
@@ -109,10 +109,10 @@ def create(
             repeats=repeats,
             kind=draft.kind,
             prompt=prompt,
-            prompt_html=html.to_html(prompt),
+            prompt_html=html.render_html(prompt),
             free_text=draft.free_text or not draft.options,
             money_critical=_is_money_critical(draft, ruling),
-            context=storable(draft.context),
+            context=make_storable(draft.context),
             imported=imported,
             opened_at=opened_at or session.locked_at,
             expires_at=settled.expires_at,
@@ -134,10 +134,10 @@ def _is_money_critical(draft: AskDraft, ruling: Ruling) -> bool:
     return draft.action is not None and (draft.action.money_critical or ruling.money_critical)
 
 
-def _nudge_later(ask: Ask, settled: Settled) -> None:
+def _nudge_later(ask: Ask, settled: AppliedTerms) -> None:
     for nudge in settled.nudges:
         nudge.ask = ask
-    statements.add_all(settled.nudges)
+    statements.insert_all(settled.nudges)
 
 
 def _next_key(session: Session, request_key: str) -> str:
@@ -154,7 +154,7 @@ def _next_key(session: Session, request_key: str) -> str:
 def _asked_before(session: Session, run: Run, request_key: str) -> Ask | None:
     """The last ask that was raised for a request, with the run at hand if it is that run's."""
     ask = _NAMED.first(session.pk, request_key)
-    while (later := again_of(ask)) is not None:
+    while (later := successor_of(ask)) is not None:
         ask = _ASK.first(later.pk)
     if ask is not None and ask.run_id == run.pk:
         ask.run = run
@@ -168,7 +168,7 @@ _NAMED = Prepared(
 )
 
 
-def again_of(ask: Ask | None) -> Ask | None:
+def successor_of(ask: Ask | None) -> Ask | None:
     """The ask by which another was asked again, if it was."""
     return getattr(ask, "repeated_by", None)
 
@@ -176,8 +176,10 @@ def again_of(ask: Ask | None) -> Ask | None:
 def _tell_again(session: Session, run: Run, answered: Ask) -> None:
     """The answer is there already: the next run carries it."""
     author = f"human:{answered.verdict.decided_by.get_username()}"
-    verdict_delivery.owe_verdict(session, answered, answered.verdict, author=author, again_to=run)
-    wakes.wake(session, Cause.HUMAN)
+    verdict_delivery.deliver_verdict(
+        session, answered, answered.verdict, author=author, again_to=run
+    )
+    wakes.wake_session(session, Cause.HUMAN)
 
 
 def _is_the_same(session: Session, ask: Ask, draft: AskDraft, ruling: Ruling) -> bool:
@@ -186,13 +188,13 @@ def _is_the_same(session: Session, ask: Ask, draft: AskDraft, ruling: Ruling) ->
     if (gate is None) != (draft.action is None):
         return False
     if gate is not None and draft.action is not None:
-        files = bound_files.of_action(session.agent, draft.action, ruling)
+        files = bound_files.hash_files(session.agent, draft.action, ruling)
         action = binding.action_hash(draft.action.operation, draft.action.params, files)
-        if action != gate.action_hash or binding.present(session, ask, gate) != binding.of_gate(
-            gate
-        ):
+        if action != gate.action_hash or binding.present_binding(
+            session, ask, gate
+        ) != binding.shown_binding(gate):
             return False
-    return ask.prompt == storable(draft.prompt).strip() and _offered(ask) == [
+    return ask.prompt == make_storable(draft.prompt).strip() and _offered(ask) == [
         (option.key, option.label) for option in draft.options
     ]
 
@@ -202,13 +204,13 @@ def _offered(ask: Ask) -> list[tuple[str, str]]:
 
 
 def _offer(ask: Ask, draft: AskDraft) -> None:
-    statements.add_all(
+    statements.insert_all(
         [
             Option(
                 ask=ask,
                 key=option.key,
                 label=option.label,
-                detail=storable(option.detail),
+                detail=make_storable(option.detail),
                 style=option.style,
                 meaning=option.meaning,
                 position=place,
@@ -219,9 +221,9 @@ def _offer(ask: Ask, draft: AskDraft) -> None:
 
 
 def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Ruling) -> None:
-    files = bound_files.of_action(session.agent, action, ruling)
+    files = bound_files.hash_files(session.agent, action, ruling)
     null = Value(None, JSONField())  # of JSON, not of SQL
-    ask.gate = statements.add(
+    ask.gate = statements.insert(
         Gate(
             ask=ask,
             session=session,
@@ -229,7 +231,7 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Rul
             operation=action.operation,
             params=null if action.params is None else action.params,
             files=files,
-            schema=schema.usable(action.schema),
+            schema=schema.usable_schema(action.schema),
             action_hash=binding.action_hash(action.operation, action.params, files),
             policy_version=ruling.version,
             run_version=binding.run_version(binding.newest_run(session, run)),
@@ -244,7 +246,7 @@ def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
     told = {"ask_id": ask.pk} if ask.confidential else {"ask_id": ask.pk, "options": options}
     if draft.action is not None:
         told["gate"] = ask.gate.number
-    events.record(
+    record_event(
         session,
         "asked",
         actor=f"agent:{session.agent.slug}",
@@ -252,4 +254,4 @@ def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
         text=CONFIDENTIAL if ask.confidential else ask.prompt,
         data=told,
     )
-    queue_hints.queue_moved(ask)
+    queue_hints.notify_queues(ask)

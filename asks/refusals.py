@@ -11,9 +11,9 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 
 from agents.db.statements import Prepared
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.models import Session
-from agents.text.storable import is_blank, is_storable, storable
+from agents.text.storable import is_blank, is_storable, make_storable
 from asks import access
 from asks.actions import binding, editing, schema
 from asks.actions.schema import Flaw
@@ -22,7 +22,7 @@ from asks.ledger import chain
 from asks.lifecycle import HTTP_STATUS, AskStatus, Meaning, Reason
 from asks.models import Ask, Gate, Option, Refusal
 from asks.policies import terms
-from asks.policies.terms import Kept
+from asks.policies.terms import AskTerms
 from asks.signed_channel.proof import Proof
 
 MAX_TEXT = 16_000
@@ -93,20 +93,20 @@ class Case:
     @cached_property
     def present(self) -> binding.Binding | None:
         """What an answer to the gate is bound to as the world is now."""
-        return binding.present(self.session, self.ask, self.gate) if self.gate else None
+        return binding.present_binding(self.session, self.ask, self.gate) if self.gate else None
 
     @property
     def has_drifted(self) -> bool:
         """Whether what is asked is not any more what it was when it was asked."""
-        return self.gate is not None and self.present != binding.of_gate(self.gate)
+        return self.gate is not None and self.present != binding.shown_binding(self.gate)
 
     @cached_property
-    def standing(self) -> access.Standing:
-        return access.standing_of(self.answer.by, self.ask)
+    def standing(self) -> access.Rights:
+        return access.rights_of(self.answer.by, self.ask)
 
     @cached_property
-    def terms(self) -> Kept:
-        return terms.of(self.ask)
+    def terms(self) -> AskTerms:
+        return terms.terms_of(self.ask)
 
     @cached_property
     def principal(self) -> int:
@@ -122,7 +122,7 @@ class Case:
         """Whether other params are to be approved than those that were shown."""
         if self.answer.edited is None:
             return False
-        return self.gate is None or editing.is_change(self.gate, self.answer.edited)
+        return self.gate is None or editing.is_edited(self.gate, self.answer.edited)
 
     @cached_property
     def option(self) -> Option | None:
@@ -208,10 +208,10 @@ def _gated(case: Case) -> Refused | None:
 def _binding(case: Case) -> Refused | None:
     if case.gate is None:
         return None
-    if not binding.is_whole(case.answer.echo):
+    if not binding.is_complete_echo(case.answer.echo):
         return refuse(Reason.UNBINDABLE, case.ask)
-    shown = binding.of_gate(case.gate)
-    if case.has_drifted or not binding.matches(case.answer.echo, shown):
+    shown = binding.shown_binding(case.gate)
+    if case.has_drifted or not binding.echo_matches(case.answer.echo, shown):
         return refuse(Reason.STALE, case.ask)
     return None
 
@@ -305,11 +305,11 @@ def _edit(case: Case) -> Refused | None:
         return None
     if case.option is None or case.option.meaning != Meaning.APPROVE:
         return refuse(Reason.BAD_EDIT, case.ask, "Only an approval can carry a change.")
-    flaws = tuple(editing.flaws(case.ask, case.gate, case.answer.edited))
+    flaws = tuple(editing.find_edit_flaws(case.ask, case.gate, case.answer.edited))
     if not flaws:
         return None
     said = " ".join(f"{flaw.path}: {flaw.why}" if flaw.path else flaw.why for flaw in flaws[:5])
-    return replace(refuse(Reason.BAD_EDIT, case.ask, storable(said[:900])), flaws=flaws)
+    return replace(refuse(Reason.BAD_EDIT, case.ask, make_storable(said[:900])), flaws=flaws)
 
 
 #: The order in which reasons to refuse are looked for. It is part of the contract.
@@ -332,7 +332,9 @@ CHECKS = (
 )
 
 
-def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object) -> Refused:
+def record_refusal(
+    refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object
+) -> Refused:
     """Keep a refusal, and return it. What was submitted is kept too, cut to a harmless size."""
     echo = answer.echo if isinstance(answer.echo, dict) else {"": answer.echo}
     row = Refusal.objects.create(
@@ -353,21 +355,21 @@ def record(refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object
         },
         via=answer.via[:16],
     )
-    chain.refusal(row)
+    chain.append_refusal(row)
     return refused
 
 
 def _submitted_edit(answer: Answer) -> dict[str, str]:
     if answer.edited is None:
         return {}
-    return {"edited": _brief(json.dumps(storable(answer.edited), ensure_ascii=False), 4000)}
+    return {"edited": _brief(json.dumps(make_storable(answer.edited), ensure_ascii=False), 4000)}
 
 
-def say(session: Session, ask: Ask, refused: Refused, answer: Answer) -> None:
+def report_refusal(session: Session, ask: Ask, refused: Refused, answer: Answer) -> None:
     """Show an owner's refused answer in the thread; a stranger's attempt is in the audit only."""
     if refused.reason == Reason.NOT_FOUND:
         return
-    events.record(
+    record_event(
         session,
         "refused",
         actor=f"human:{answer.by.get_username()}",
@@ -380,4 +382,4 @@ def _brief(value: object, limit: int) -> str:
     """The beginning of whatever came in, as text that can be kept."""
     if isinstance(value, int) and value.bit_length() > 1000:
         return "a number of more than 300 digits"
-    return storable(str(value)[:limit])
+    return make_storable(str(value)[:limit])

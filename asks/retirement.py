@@ -6,17 +6,17 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import inbox, transitions, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import AgentState, RunStatus, SessionState
 from agents.locking import lock_agent, lock_sessions
 from agents.models import Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask
-from asks.withdrawing import take_back
+from asks.withdrawing import withdraw_locked
 
 
 @transaction.atomic
-def retire(*, agent_id: int, by: AbstractBaseUser) -> bool:
+def retire_agent(*, agent_id: int, by: AbstractBaseUser) -> bool:
     """Retire an agent. What it was owed stays on record, and nothing carries it. False if it was."""
     agent = lock_agent(agent_id)
     if agent.lifecycle == AgentState.RETIRED:
@@ -33,16 +33,16 @@ def _end(session: Session, by: AbstractBaseUser) -> None:
     """The run first, so that no ask that closes lets it go on."""
     run = transitions.live_run(session)
     if run is not None:
-        inbox.release(run)
-        transitions.move(session, run, RunStatus.CANCELLED)
+        inbox.release_items(run)
+        transitions.move_run(session, run, RunStatus.CANCELLED)
     for ask_id in _open_asks(session):
         ask = Ask.objects.select_related("run", "gate").get(pk=ask_id)
-        take_back(session, ask, by=by, reason="The agent was retired.")
+        withdraw_locked(session, ask, by=by, reason="The agent was retired.")
     why = f"Retired by {by.get_username()}."
     session.state, session.state_reason = SessionState.ENDED, why
-    wakes.rest(session, wakes.resting_cause(session))
-    events.record(session, "state", actor=f"human:{by.get_username()}", text=why)
-    transitions.restate(session, None)
+    wakes.rest_session(session, wakes.resting_cause(session))
+    record_event(session, "state", actor=f"human:{by.get_username()}", text=why)
+    transitions.store_status(session, None)
 
 
 def _open_asks(session: Session) -> list[int]:

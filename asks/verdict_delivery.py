@@ -15,18 +15,18 @@ from asks.models import Ask, Verdict
 LONGEST = 4_000
 
 
-def owe_verdict(
+def deliver_verdict(
     session: Session, ask: Ask, verdict: Verdict, *, author: str, again_to: Run | None = None
 ) -> InboxItem:
     """Owe a locked session a verdict; once, and once more for each later run that asks the same."""
-    return inbox.owe(
+    return inbox.enqueue_item(
         session,
         InboxKind.VERDICT,
         author=author,
         body=" — ".join(
             part for part in (verdict.option_label, verdict.text, _change(verdict)) if part
         ),
-        data=data_of(ask, verdict) | _action_of(ask, verdict),
+        data=verdict_data(ask, verdict) | _action_of(ask, verdict),
         source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
         along=again_to is None,
     )
@@ -42,7 +42,7 @@ def _change(verdict: Verdict) -> str:
     )
 
 
-def data_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
+def verdict_data(ask: Ask, verdict: Verdict) -> dict[str, Any]:
     """What a runtime reads of a verdict: the option by its id, and by its label as it was shown.
 
     ``edited`` are the params that were approved instead of those asked about, if it is there.

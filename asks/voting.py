@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.events import log as events
+from agents.events.log import record_event
 from asks import queue_hints
 from asks.actions import binding
 from asks.ledger import chain
@@ -32,7 +32,7 @@ def vote_of(ask: Ask, person_id: int | None) -> Vote | None:
     return Vote.objects.select_related("option").filter(ask=ask, voter=person_id).first()
 
 
-def cast(case: Case) -> Vote:
+def cast_vote(case: Case) -> Vote:
     """Write down a vote that nothing speaks against, on a locked session."""
     option, answer = case.option, case.answer
     if option is None:
@@ -45,21 +45,21 @@ def cast(case: Case) -> Vote:
         option_label=option.label,
         text=answer.text.strip(),
         meaning=option.meaning,
-        echo=binding.of_gate(case.gate).as_echo() if case.gate else None,
+        echo=binding.shown_binding(case.gate).as_echo() if case.gate else None,
         via=answer.via[:16],
         cast_at=case.session.locked_at,
     )
-    chain.vote(vote, answer)
+    chain.append_vote(vote, answer)
     return vote
 
 
-def tally(ask: Ask) -> Tally:
+def count_votes(ask: Ask) -> Tally:
     """Counts the votes by the ask's own terms.
 
     The first rejection decides, unless all must vote. Otherwise an option decides once it has as
     many votes as are needed; where all must vote and too few agree, the first rejection does.
     """
-    quorum = terms.of(ask).quorum
+    quorum = terms.terms_of(ask).quorum
     votes = tuple(
         Vote.objects.filter(ask=ask).select_related("voter", "principal", "option").order_by("pk")
     )
@@ -84,13 +84,13 @@ def _agreed(votes: tuple[Vote, ...], needed: int) -> Vote | None:
     return None
 
 
-def say(case: Case, vote: Vote, standing: Tally) -> None:
+def report_vote(case: Case, vote: Vote, standing: Tally) -> None:
     """Show in the thread that somebody voted, and that it is not decided yet."""
     case.ask.card_version += 1
     case.ask.save(update_fields=["card_version"])
     count = f"{standing.approvals} of {standing.needed} approvals"
     said = "A vote was cast" if case.ask.confidential else f"Voted “{vote.option_label}”"
-    events.record(
+    record_event(
         case.session,
         "voted",
         actor=f"human:{case.answer.by.get_username()}",
@@ -98,4 +98,4 @@ def say(case: Case, vote: Vote, standing: Tally) -> None:
         text=f"{said}: {count}. It is not decided yet.",
         data={"ask_id": case.ask.pk, "approvals": standing.approvals, "needed": standing.needed},
     )
-    queue_hints.queue_moved(case.ask)
+    queue_hints.notify_queues(case.ask)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.models import Session
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from asks import access, closing, refusals
 from asks.lifecycle import AskStatus
 from asks.locking import lock_ask
@@ -19,27 +19,29 @@ NOTHING_APPROVED = "Withdrawn without an answer. Nothing was approved."
 
 
 @transaction.atomic
-def withdraw(
+def withdraw_ask(
     *, ask_id: int, by: AbstractBaseUser, reason: str = "", via: str = "page"
 ) -> Ask | Refused:
     """Withdraw an open ask as one of its owners. The same person again gets the ask as it is."""
     attempt, ask = Answer(by=by, text=reason, via=via), lock_ask(ask_id)
     if ask is None or not access.may_see(by, ask):
-        return refusals.record(refusals.not_found(), attempt, ask=ask, ask_ref=ask_id)
+        return refusals.record_refusal(refusals.not_found(), attempt, ask=ask, ask_ref=ask_id)
     if ask.status == AskStatus.WITHDRAWN and ask.closed_by_id == by.pk:
         return ask
     if ask.status != AskStatus.OPEN:
-        return refusals.record(refusals.already_closed(ask), attempt, ask=ask, ask_ref=ask_id)
-    take_back(ask.session, ask, by=by, reason=reason)
-    closing.go_on(ask.session, ask)
+        return refusals.record_refusal(
+            refusals.already_closed(ask), attempt, ask=ask, ask_ref=ask_id
+        )
+    withdraw_locked(ask.session, ask, by=by, reason=reason)
+    closing.continue_session(ask.session, ask)
     return ask
 
 
-def take_back(session: Session, ask: Ask, *, by: AbstractBaseUser, reason: str) -> None:
+def withdraw_locked(session: Session, ask: Ask, *, by: AbstractBaseUser, reason: str) -> None:
     """Close an open ask of a locked session as withdrawn. The caller goes on or restates."""
-    why = storable(str(reason or "")[:MAX_REASON]).strip()
-    closing.close(session, ask, AskStatus.WITHDRAWN, by=by, reason=why)
-    events.record(
+    why = make_storable(str(reason or "")[:MAX_REASON]).strip()
+    closing.close_ask(session, ask, AskStatus.WITHDRAWN, by=by, reason=why)
+    record_event(
         session,
         "withdrawn",
         actor=f"human:{by.get_username()}",

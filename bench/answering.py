@@ -56,7 +56,7 @@ class _Samples:
         self._psycopg = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
         self._committed_at = 0
         self.statements: list[str] = []
-        listeners.heard_by(lambda *_: transaction.on_commit(self._stamp))
+        listeners.subscribe(lambda *_: transaction.on_commit(self._stamp))
 
     def _stamp(self) -> None:
         self._committed_at = time.perf_counter_ns()
@@ -109,7 +109,7 @@ class _Samples:
         return ask_something(self._agent)
 
     def _answer(self, ask: Ask) -> None:
-        result = answering.answer(ask_id=ask.pk, by=self._owner, option="eu")
+        result = answering.answer_ask(ask_id=ask.pk, by=self._owner, option="eu")
         if not isinstance(result, answering.Answered):
             raise TypeError(f"The answer was not taken: {result}.")
 

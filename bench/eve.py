@@ -170,7 +170,7 @@ def _say_here(session_id: str) -> float:
     opened = EveSession.objects.get(public_id=session_id)
     with transaction.atomic():
         transaction.on_commit(lambda: committed.append(time.time()))
-        notes.at_rest(lock_session(opened.session_id))
+        notes.note_at_rest(lock_session(opened.session_id))
     connection.close()
     return committed[0]
 
@@ -239,7 +239,7 @@ def _agent() -> str:
 @contextmanager
 def _bare(folder: Path) -> Iterator[str]:
     from tests.live_server import PROJECT, free_port
-    from workspace.local.up import answers
+    from workspace.local.up import address_answers
 
     port = free_port()
     command = [sys.executable, "-m", "daphne", "-p", str(port), "bench.bare_streams:application"]
@@ -247,7 +247,7 @@ def _bare(folder: Path) -> Iterator[str]:
         process = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log)
     try:
         url = f"http://127.0.0.1:{port}"
-        while not answers(url, "/"):
+        while not address_answers(url, "/"):
             if process.poll() is not None:
                 raise RuntimeError((folder / "bare.log").read_text())
             time.sleep(0.05)

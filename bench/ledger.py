@@ -38,7 +38,7 @@ def measure(runs: int) -> list[Figure]:
 def _proving(owner: User) -> Figure:
     _fill(owner)
     started = time.perf_counter()
-    proved = verify.verify()
+    proved = verify.verify_ledger()
     seconds = time.perf_counter() - started
     note = f"{proved.records} records in {proved.chains} chains"
     return Figure("ledger: prove 100,000 verdicts", [seconds], unit="s", target=60, note=note)
@@ -66,12 +66,12 @@ def _ledger() -> Iterator[None]:
 @contextmanager
 def _no_ledger() -> Iterator[None]:
     """The same answer, and no record of it."""
-    before = chain.verdict
-    chain.verdict = lambda *_: None  # type: ignore[assignment]
+    before = chain.append_verdict
+    chain.append_verdict = lambda *_: None  # type: ignore[assignment]
     try:
         yield
     finally:
-        chain.verdict = before
+        chain.append_verdict = before
 
 
 def _fill(owner: User) -> None:
@@ -140,14 +140,14 @@ def _verdict(owner: User, ask: Ask) -> Verdict:
         option=option,
         option_label=option.label,
         meaning=option.meaning,
-        echo=binding.of_gate(ask.gate).as_echo(),
+        echo=binding.shown_binding(ask.gate).as_echo(),
         decided_at=END,
     )
 
 
 def _records(session: Session, verdicts: list[Verdict]) -> Iterator[LedgerRecord]:
     head = chain.Head(f"session:{session.pk}")
-    facts = record_facts.of_all("verdict", [verdict.pk for verdict in verdicts])
+    facts = record_facts.facts_of_all("verdict", [verdict.pk for verdict in verdicts])
     for pk, told in sorted(facts.items()):
         entry = chain.Entry("verdict", f"verdict:{pk}", "human:owner", told)
         record = chain.record_after(head, entry, END)

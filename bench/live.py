@@ -63,7 +63,7 @@ class _Ours:
         """Milliseconds from the commit of one event until it is in the page."""
         from django.db import transaction
 
-        from agents.events import log as events
+        from agents.events.log import record_event
         from agents.locking import lock_session
 
         time.sleep(BETWEEN)
@@ -71,7 +71,7 @@ class _Ours:
         with transaction.atomic():
             transaction.on_commit(lambda: committed.append(time.time() * 1000))
             locked = lock_session(self._session.pk)
-            events.record(locked, "output", actor="agent:bench", text="reconciled 17 rows")
+            record_event(locked, "output", actor="agent:bench", text="reconciled 17 rows")
         return _arrival(self._page, locked.last_seq) - committed[0]
 
 
@@ -171,7 +171,7 @@ def _fragment_like(session: Any) -> Callable[[int], str]:
 @contextmanager
 def _echo_server(folder: Path) -> Iterator[str]:
     from tests.live_server import PROJECT, free_port
-    from workspace.local.up import answers
+    from workspace.local.up import address_answers
 
     port = free_port()
     command = [sys.executable, "-m", "daphne", "-p", str(port), "bench.echo:application"]
@@ -179,7 +179,7 @@ def _echo_server(folder: Path) -> Iterator[str]:
         process = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log)
     try:
         url = f"http://127.0.0.1:{port}"
-        while not answers(url, "/"):
+        while not address_answers(url, "/"):
             if process.poll() is not None:
                 raise RuntimeError((folder / "echo.log").read_text())
             time.sleep(0.05)

@@ -205,7 +205,7 @@ def _agent(command: list[str]) -> tuple[Any, str]:
 @contextmanager
 def _echo(folder: Path) -> Iterator[tuple[str, int]]:
     from tests.live_server import PROJECT, free_port
-    from workspace.local.up import answers
+    from workspace.local.up import address_answers
 
     port = free_port()
     command = [sys.executable, "-m", "daphne", "-p", str(port), "bench.echo:application"]
@@ -213,7 +213,7 @@ def _echo(folder: Path) -> Iterator[tuple[str, int]]:
         process = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log)
     try:
         url = f"http://127.0.0.1:{port}"
-        while not answers(url, "/"):
+        while not address_answers(url, "/"):
             if process.poll() is not None:
                 raise RuntimeError((folder / "echo.log").read_text())
             time.sleep(0.05)

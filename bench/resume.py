@@ -59,7 +59,7 @@ class _Asker:
             settings={"command": _command(stamps, then=ASKS_AGAIN)},
             lifecycle=AgentState.ACTIVE,
         )
-        controls.start(session_id=agent.sessions.get().pk, by=self._owner)
+        controls.start_session(session_id=agent.sessions.get().pk, by=self._owner)
 
     def sample(self) -> float:
         """Milliseconds from the commit of one answer until the command runs again."""
@@ -73,7 +73,9 @@ class _Asker:
         committed: list[int] = []
         with transaction.atomic():
             transaction.on_commit(lambda: committed.append(time.time_ns()))
-            answering.answer(ask_id=Ask.objects.get(status="open").pk, by=self._owner, option="yes")
+            answering.answer_ask(
+                ask_id=Ask.objects.get(status="open").pk, by=self._owner, option="yes"
+            )
         self._answered += 1
         return (_stamp(self._stamps, self._answered) - committed[0]) / NS_PER_MS
 

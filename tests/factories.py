@@ -20,8 +20,8 @@ from agents.models import Agent, Run, Session
 from agents.registration import open_session, register_agent
 from agents.running import runtime
 from agents.running.runtime import Ended, Turn, TurnEvent
-from asks.actions.binding import of_gate
-from asks.answering import Answered, answer
+from asks.actions.binding import shown_binding
+from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask, Verdict
@@ -50,7 +50,7 @@ class Idle:
         yield Ended(outcome=Outcome.NO_WORK)
 
 
-runtime.register(Idle())
+runtime.register_runtime(Idle())
 
 
 class _Users(DjangoModelFactory[User]):
@@ -167,21 +167,21 @@ def owner_of(session: Session) -> User:
 
 def begin(session: Session, *, worker: str = "worker") -> Turn:
     """Start a session as its owner would, and claim the run as a worker would."""
-    run = controls.start(session_id=session.pk, by=owner_of(session))
+    run = controls.start_session(session_id=session.pk, by=owner_of(session))
     assert run is not None
     return claim(run, worker=worker)
 
 
 def claim(run: Run, *, worker: str = "worker") -> Turn:
     """Claim a run that is there to be claimed."""
-    turn = claims.claim(run_id=run.pk, worker=worker)
+    turn = claims.claim_run(run_id=run.pk, worker=worker)
     assert turn is not None
     return turn
 
 
 def finish(turn: Turn, outcome: Outcome = Outcome.WORK_DONE, **ended: Any) -> Run:
     """End a claimed run with an outcome and whatever else an ``Ended`` says."""
-    assert settlement.settle(turn.fence, Ended(outcome=outcome, **ended))
+    assert settlement.settle_run(turn.fence, Ended(outcome=outcome, **ended))
     return Run.objects.get(pk=turn.run_id)
 
 
@@ -203,7 +203,7 @@ def ask_something(agent: Agent, **more: Any) -> Ask:
 
 def echo_of(asked: Ask) -> dict[str, Any]:
     """What a page shows of a bound ask and sends back with its answer."""
-    return of_gate(Ask.objects.get(pk=asked.pk).gate).as_echo()
+    return shown_binding(Ask.objects.get(pk=asked.pk).gate).as_echo()
 
 
 def verdict_on(asked: Ask, by: User, **answered: Any) -> Verdict:
@@ -213,14 +213,14 @@ def verdict_on(asked: Ask, by: User, **answered: Any) -> Verdict:
         answered = {"option": first.key} if first else {"text": "Go on."}
     if hasattr(asked, "gate"):
         answered.setdefault("echo", echo_of(asked))
-    result = answer(ask_id=asked.pk, by=by, **answered)
+    result = answer_ask(ask_id=asked.pk, by=by, **answered)
     assert isinstance(result, Answered), result
     return result.verdict
 
 
 def _run_that_is(status: RunStatus, session: Session) -> Run:
     if status == RunStatus.QUEUED:
-        queued = controls.start(session_id=session.pk, by=owner_of(session))
+        queued = controls.start_session(session_id=session.pk, by=owner_of(session))
         assert queued is not None
         return queued
     if status in (RunStatus.WAITING_HUMAN, RunStatus.CONTINUED):
@@ -230,7 +230,7 @@ def _run_that_is(status: RunStatus, session: Session) -> Run:
         return Run.objects.get(pk=asked.run_id)
     turn = begin(session)
     if status == RunStatus.CANCELLED:
-        assert controls.stop(session_id=session.pk, by=owner_of(session))
+        assert controls.stop_session(session_id=session.pk, by=owner_of(session))
     elif status == RunStatus.FAILED:
         finish(turn, Outcome.RETRYABLE_ERROR, error="It broke.")
     elif status == RunStatus.COMPLETED:

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from workspace.local.up import answers
+from workspace.local.up import address_answers
 
 PROJECT = Path(__file__).resolve().parent.parent
 MANAGE = [sys.executable, "-W", "ignore", str(PROJECT / "manage.py")]
@@ -95,7 +95,7 @@ class LiveServer(ManagedProcess):
         """Start it and wait until it answers."""
         super().start()
         deadline = time.monotonic() + START_SECONDS
-        while not answers(self.url, "/healthz"):
+        while not address_answers(self.url, "/healthz"):
             if not self.is_running() or time.monotonic() > deadline:
                 self.kill()
                 raise RuntimeError(f"the web process did not start:\n{self.said()[-4000:]}")

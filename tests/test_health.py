@@ -128,7 +128,7 @@ def test_what_is_counted(client: Client) -> None:
         Session.objects.values_list("last_seq", flat=True)
     )
     jobs = found["needs_you_queue_depth"]
-    answering.answer(ask_id=answered.pk, by=owner, option="eu")
+    answering.answer_ask(ask_id=answered.pk, by=owner, option="eu")
     found = figures(client)
     assert found["needs_you_open_asks"] == 1
     assert found['needs_you_runs{status="queued"}'] == 1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workspace.text.markdown import MAX_MARKDOWN, MAX_SHOWN, plain, render
+from workspace.text.markdown import MAX_MARKDOWN, MAX_SHOWN, plain_text, render_markdown
 from workspace.text.visible import fold_blank_lines, visible, visible_line
 
 ALLOWED = {
@@ -107,14 +107,14 @@ def assert_harmless(html: str) -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_attacks_leave_nothing_that_acts(attack: str) -> None:
-    assert_harmless(render(attack))
-    assert_harmless(plain(attack))
+    assert_harmless(render_markdown(attack))
+    assert_harmless(plain_text(attack))
 
 
 @given(st.text(max_size=300))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_harmless(text: str) -> None:
-    assert_harmless(render(text))
+    assert_harmless(render_markdown(text))
 
 
 @given(
@@ -141,15 +141,15 @@ def test_any_text_is_harmless(text: str) -> None:
 )
 @settings(max_examples=300, deadline=None)
 def test_any_markup_soup_is_harmless(parts: list[str]) -> None:
-    assert_harmless(render("".join(parts)))
+    assert_harmless(render_markdown("".join(parts)))
 
 
 def test_attack_is_shown_as_text_not_swallowed() -> None:
-    assert "<script>alert(1)</script>" in Parsed(render("<script>alert(1)</script>")).words
+    assert "<script>alert(1)</script>" in Parsed(render_markdown("<script>alert(1)</script>")).words
 
 
 def test_links_are_guarded() -> None:
-    (link,) = Parsed(render("[report](https://a.example/x)")).links()
+    (link,) = Parsed(render_markdown("[report](https://a.example/x)")).links()
     assert link["rel"] == "noopener noreferrer nofollow ugc"
 
 
@@ -165,36 +165,36 @@ def test_links_are_guarded() -> None:
     ],
 )
 def test_links_say_where_they_lead(source: str, words: str) -> None:
-    assert Parsed(render(source)).words.strip() == words
+    assert Parsed(render_markdown(source)).words.strip() == words
 
 
 @pytest.mark.parametrize("target", ["/asks/1/withdraw", "//evil.example", "asks/1", "?x", "#ask-1"])
 def test_relative_links_lead_nowhere(target: str) -> None:
-    assert all("href" not in link for link in Parsed(render(f"[x]({target})")).links())
+    assert all("href" not in link for link in Parsed(render_markdown(f"[x]({target})")).links())
 
 
 def test_pictures_are_not_fetched() -> None:
-    assert "<img" not in render("![x](https://tracker.example/p.gif)")
+    assert "<img" not in render_markdown("![x](https://tracker.example/p.gif)")
 
 
 @pytest.mark.parametrize("level", range(1, 7))
 @pytest.mark.case("C92")
 def test_headings_stay_out_of_the_outline(level: int) -> None:
-    assert render("#" * level + " System: already approved").strip() == (
+    assert render_markdown("#" * level + " System: already approved").strip() == (
         '<p class="heading" dir="auto">System: already approved</p>'
     )
 
 
 def test_everyday_markdown_works() -> None:
     blocks = ("1. one\n2. two", "> said", "| a |\n|---|\n| b |", "```\npre\n```")
-    html = render("\n\n".join(["**bold** `code` ~~gone~~\nnext line", *blocks]))
+    html = render_markdown("\n\n".join(["**bold** `code` ~~gone~~\nnext line", *blocks]))
     tags = [tag for tag, _ in Parsed(html).tags]
     assert {"strong", "code", "s", "br", "ol", "li", "blockquote", "table", "pre"} <= set(tags)
 
 
 def test_text_of_any_script_gets_its_own_direction() -> None:
     words = "\u0647\u0644 \u0623\u0648\u0627\u0641\u0642\u061f"
-    assert render(words) == f'<p dir="auto">{words}</p>\n'
+    assert render_markdown(words) == f'<p dir="auto">{words}</p>\n'
 
 
 @pytest.mark.parametrize(
@@ -206,14 +206,14 @@ def test_text_of_any_script_gets_its_own_direction() -> None:
     ],
 )
 def test_hidden_characters_are_named(hidden: str) -> None:
-    html = render(f"pay{hidden}pal")
+    html = render_markdown(f"pay{hidden}pal")
     assert f"⟦U+{ord(hidden):04X}⟧" in html
     assert hidden not in html
 
 
 def test_hidden_characters_are_named_in_code_and_links() -> None:
-    assert "⟦U+202E⟧" in render("`rm \u202e/`")
-    assert "\u202e" not in render("[x](https://a.example/\u202e)")
+    assert "⟦U+202E⟧" in render_markdown("`rm \u202e/`")
+    assert "\u202e" not in render_markdown("[x](https://a.example/\u202e)")
 
 
 @pytest.mark.parametrize(
@@ -256,11 +256,11 @@ def test_line_ends_and_tabs_stay() -> None:
 def test_long_text_is_shown_whole_as_plain_text() -> None:
     text = "echo ok; " * 2_000 + "rm -rf /"
     assert len(text) > MAX_MARKDOWN
-    assert Parsed(render(text)).words == text
+    assert Parsed(render_markdown(text)).words == text
 
 
 def test_what_is_too_long_to_show_is_counted() -> None:
-    assert "7 more characters are stored" in render("x" * (MAX_SHOWN + 7))
+    assert "7 more characters are stored" in render_markdown("x" * (MAX_SHOWN + 7))
 
 
 def test_padding_hides_nothing() -> None:
@@ -285,11 +285,11 @@ def test_labels_fit_one_line() -> None:
     ],
 )
 def test_nesting_bombs_end(bomb: str) -> None:
-    assert_harmless(render(bomb))
+    assert_harmless(render_markdown(bomb))
 
 
 def test_templates_in_text_are_text() -> None:
     assert (
-        Parsed(render("{{ settings.SECRET_KEY }} {% include 'x' %}")).words.strip()
+        Parsed(render_markdown("{{ settings.SECRET_KEY }} {% include 'x' %}")).words.strip()
         == "{{ settings.SECRET_KEY }} {% include 'x' %}"
     )

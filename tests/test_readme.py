@@ -74,10 +74,10 @@ def test_the_links_lead_somewhere(target: str) -> None:
 
 def test_the_runtimes_are_all_there() -> None:
     cells = " ".join(row[1] for row in rows("Other agents, other programs"))
-    keys = runtime.keys()
-    ours = {key for key in keys if _is_ours(runtime.by_key(key))}
+    keys = runtime.runtime_keys()
+    ours = {key for key in keys if _is_ours(runtime.find_runtime(key))}
     assert set(re.findall(r"`([a-z-]+)`", cells)) == ours == set(RUNTIMES)
-    assert all(runtime.by_key(key).key == key for key in ours)
+    assert all(runtime.find_runtime(key).key == key for key in ours)
 
 
 def _is_ours(found: runtime.Runtime) -> bool:

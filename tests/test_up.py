@@ -21,7 +21,7 @@ import pytest
 from tests.live_server import MANAGE, PROJECT, free_port
 from workspace.local.postgres.instance import LocalPostgres
 from workspace.local.process_table import PROC, is_running
-from workspace.local.up import answers
+from workspace.local.up import address_answers
 
 PATIENCE = 60.0  # seconds until a test gives up; nothing is asserted about time
 
@@ -268,7 +268,7 @@ def test_child_that_is_killed_is_started_again(up: Callable[..., Up], name: str)
 
     wait_until(lambda: one.children().get(name) not in {None, before[name]}, one.said)
     assert one.wait_for(rf"(The {name} process ended \(killed by SIGKILL\))")
-    wait_until(lambda: answers(f"http://127.0.0.1:{one.port}", "/healthz"))
+    wait_until(lambda: address_answers(f"http://127.0.0.1:{one.port}", "/healthz"))
 
 
 def test_connection_made_while_web_is_down_is_answered(up: Callable[..., Up]) -> None:
@@ -347,7 +347,7 @@ def test_twice_on_one_port_says_that_it_runs_already(up: Callable[..., Up], stat
         f"Needs You runs already from {state} on port {first.port} (process {first.process.pid}): "
         "use that one, stop it, or choose another port with --port.\n"
     )
-    assert answers(f"http://127.0.0.1:{first.port}", "/healthz")
+    assert address_answers(f"http://127.0.0.1:{first.port}", "/healthz")
 
 
 def test_two_first_starts_at_once_share_the_database(first_up: Callable[..., Up]) -> None:
@@ -357,7 +357,7 @@ def test_two_first_starts_at_once_share_the_database(first_up: Callable[..., Up]
 
     first.process.terminate()
     assert first.ended() == 0
-    assert answers(f"http://127.0.0.1:{second.port}", "/healthz")
+    assert address_answers(f"http://127.0.0.1:{second.port}", "/healthz")
     assert LocalPostgres(second.state).alive()
 
     second.process.terminate()

@@ -29,10 +29,10 @@ class WorkspaceConfig(AppConfig):
         from workspace.protocols.leaf.server import publishing
         from workspace.protocols.responses.server import projection
 
-        record_facts.tell_also(key_records.KINDS, key_records.UNRECORDED)
-        listeners.heard_by(outbox_writer.tell)
-        listeners.heard_by(ignoring.hear)
-        listeners.heard_by(publishing.hear)
-        listeners.heard_by(projection.hear)
+        record_facts.register_facts(key_records.KINDS, key_records.UNRECORDED)
+        listeners.subscribe(outbox_writer.write_outbox)
+        listeners.subscribe(ignoring.ignore_on_message)
+        listeners.subscribe(publishing.publish_on_event)
+        listeners.subscribe(projection.project_events)
         for key, path in RUNTIMES.items():
-            runtime.load_when_used(key, path)
+            runtime.register_runtime_path(key, path)

@@ -19,7 +19,7 @@ STATE_DIR = instance.state_dir()
 
 DEBUG = False
 HTTPS = os.environ.get("HTTPS", "") == "1"
-SECRET_KEY = os.environ.get("SECRET_KEY") or secret_key.kept_in(STATE_DIR)
+SECRET_KEY = os.environ.get("SECRET_KEY") or secret_key.load_secret_key(STATE_DIR)
 ALLOWED_HOSTS = [
     host.strip()
     for host in os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
@@ -94,7 +94,9 @@ SERVER_SIDE = {
 #: The time-outs end a connection whose other side is gone, so that nothing hangs on it.
 DATABASES = {
     "default": {
-        **database_url.parsed(os.environ.get("DATABASE_URL") or instance.database_url(STATE_DIR)),
+        **database_url.parse_database_url(
+            os.environ.get("DATABASE_URL") or instance.database_url(STATE_DIR)
+        ),
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
             "pool": {
@@ -185,7 +187,7 @@ X_FRAME_OPTIONS = "DENY"
 #: No form here takes more; what is larger is refused with 413 or 400 before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
-AGENT_TEXT_RENDERER = "workspace.text.markdown.render"
+AGENT_TEXT_RENDERER = "workspace.text.markdown.render_markdown"
 
 #: The command that is told what happens, as an argument list, and what of it; see docs/outside.md.
 NEEDS_YOU_EVENT_HOOK = shlex.split(os.environ.get("NEEDS_YOU_EVENT_HOOK", ""))

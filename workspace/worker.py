@@ -19,9 +19,15 @@ from procrastinate.psycopg_connector import PsycopgConnector
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
-from agents.db.retrying import LOST, answers, once_in_database, pool_in_use, until_it_answers
+from agents.db.retrying import (
+    LOST,
+    database_answers,
+    once_in_database,
+    pool_in_use,
+    wait_until_database_answers,
+)
 from agents.jobs import queue, stalled, tick
-from agents.running.runner import Carrier, worker_name
+from agents.running.runner import Runner, worker_name
 from asks import deadlines, expiry
 from asks.actions import interrupted
 from asks.ledger import anchors
@@ -51,19 +57,19 @@ class Duty:
 
 
 DUTIES = (
-    Duty(1.0, tick.tick),
-    Duty(1.0, expiry.expire_due),
-    Duty(2.0, deadlines.give_due),
+    Duty(1.0, tick.run_tick),
+    Duty(1.0, expiry.expire_due_asks),
+    Duty(2.0, deadlines.send_due_nudges),
     Duty(5.0, interrupted.ask_about_interrupted),
-    Duty(5.0, stalled.sweep),
+    Duty(5.0, stalled.retry_stalled_jobs),
     Duty(5.0, decision_files.scan_for_worker),
-    Duty(10.0, anchors.anchor_if_due),
-    Duty(5.0, watching.watch),
-    Duty(3600.0, stalled.prune),
+    Duty(10.0, anchors.write_anchor_if_due),
+    Duty(5.0, watching.watch_sessions),
+    Duty(3600.0, stalled.prune_jobs),
 )
 
 
-async def work(concurrency: int, say: Callable[[str], None]) -> None:
+async def run_worker(concurrency: int, say: Callable[[str], None]) -> None:
     """Carry up to so many runs at once until SIGTERM or SIGINT; then give back what is not done.
 
     Raises RuntimeError when a part of it ends by itself: whoever supervises us starts us again.
@@ -73,7 +79,7 @@ async def work(concurrency: int, say: Callable[[str], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    carrier = Carrier(concurrency)
+    carrier = Runner(concurrency)
     jobs = [asyncio.create_task(_keep_fetching(carrier, concurrency, say))]
     jobs += [asyncio.create_task(_do_regularly(duty)) for duty in DUTIES]
     jobs.append(asyncio.create_task(Courier().run(stop)))
@@ -89,7 +95,7 @@ async def work(concurrency: int, say: Callable[[str], None]) -> None:
     say("Worker stopped.")
 
 
-async def _keep_fetching(carrier: Carrier, concurrency: int, say: Callable[[str], None]) -> None:
+async def _keep_fetching(carrier: Runner, concurrency: int, say: Callable[[str], None]) -> None:
     pause = FIRST_PAUSE
     while True:
         await _until_reached()
@@ -107,12 +113,12 @@ async def _keep_fetching(carrier: Carrier, concurrency: int, say: Callable[[str]
 
 
 async def _until_reached() -> None:
-    if not await asyncio.to_thread(answers):
+    if not await asyncio.to_thread(database_answers):
         log.warning("The database does not answer; waiting for it.")
-        await until_it_answers(None)
+        await wait_until_database_answers(None)
 
 
-async def _fetch(carrier: Carrier, concurrency: int, say: Callable[[str], None]) -> None:
+async def _fetch(carrier: Runner, concurrency: int, say: Callable[[str], None]) -> None:
     """Fetch and run jobs until the connection is lost: it then returns, or raises."""
     async with _connections() as pool:
         with app.replace_connector(PsycopgConnector()):
@@ -160,7 +166,7 @@ async def _do_regularly(duty: Duty) -> None:
         try:
             await once_in_database(duty.do)
         except LOST:
-            await until_it_answers(pool)
+            await wait_until_database_answers(pool)
             await asyncio.sleep(HOLDERS_FIRST)
         except Exception:
             log.exception("%s failed; it is tried again.", duty.do.__qualname__)

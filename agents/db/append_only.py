@@ -5,7 +5,7 @@ from __future__ import annotations
 import pgtrigger
 
 
-def append_only(name: str) -> list[pgtrigger.Trigger]:
+def append_only_triggers(name: str) -> list[pgtrigger.Trigger]:
     """The database refuses to change, delete or truncate the rows of a table."""
     return [
         pgtrigger.Protect(

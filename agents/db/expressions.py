@@ -33,6 +33,6 @@ class IsAny(Func):
     output_field = BooleanField()
 
 
-def among(name: str, numbers: list[int]) -> IsAny:
+def is_among(name: str, numbers: list[int]) -> IsAny:
     """Whether a column is one of some numbers, as one parameter however many there are."""
     return IsAny(F(name), Value(numbers, output_field=ArrayField(BigIntegerField())))

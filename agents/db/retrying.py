@@ -47,7 +47,7 @@ async def in_database_within(
             if loop.time() > give_up:
                 raise
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(until_it_answers(pool), give_up - loop.time())
+            await asyncio.wait_for(wait_until_database_answers(pool), give_up - loop.time())
 
 
 async def once_in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,7 +57,7 @@ async def once_in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwar
     return result
 
 
-async def until_it_answers(lost: ConnectionPool | None) -> None:
+async def wait_until_database_answers(lost: ConnectionPool | None) -> None:
     """Wait until the database answers, then throw away the pool whose connections were lost.
 
     A pool looks for a database that was away at ever longer intervals, and would keep us waiting
@@ -65,14 +65,14 @@ async def until_it_answers(lost: ConnectionPool | None) -> None:
     """
     pause = FIRST_PAUSE
     await asyncio.sleep(pause)
-    while not await asyncio.to_thread(answers):
+    while not await asyncio.to_thread(database_answers):
         pause = min(pause * 2, LONGEST_PAUSE)
         await asyncio.sleep(pause)
     if lost is not None:
         await asyncio.to_thread(_throw_away, lost)
 
 
-def answers() -> bool:
+def database_answers() -> bool:
     """Whether PostgreSQL takes a new connection now."""
     try:
         psycopg.connect(**connections["default"].get_connection_params()).close()

@@ -33,7 +33,7 @@ Key = int | str | list[int]
 Statement = tuple[str, list[object]]
 
 
-def rows_of(sql: str, *params: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401
+def query(sql: str, *params: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401
     """What a statement finds, planned once per connection. Its text is the same every time."""
     here: Any = connections[DEFAULT_DB_ALIAS]
     here.ensure_connection()
@@ -91,7 +91,7 @@ class Prepared(Generic[M]):
         if made.locks and connection.get_autocommit():
             raise TransactionManagementError("Rows are locked inside a transaction only.")
         values = [_as_sent(key) for key in keys]
-        return made, rows_of(made.sql, *[values[place] for place in made.places])
+        return made, query(made.sql, *[values[place] for place in made.places])
 
     def _prepare(self) -> _Made:
         """Make the SQL, with the keys as its only parameters. Raises ValueError if one is left out.
@@ -156,14 +156,14 @@ class _Objects:
         return made
 
 
-def add(row: M) -> M:
+def insert(row: M) -> M:
     """Insert a new row, as ``row.save(force_insert=True)`` does."""
-    add_all([row])
+    insert_all([row])
     return row
 
 
-def add_all(rows: Sequence[Model]) -> None:
-    """Insert new rows of one model, as ``add`` does each of them, in one statement."""
+def insert_all(rows: Sequence[Model]) -> None:
+    """Insert new rows of one model, as ``insert`` does each of them, in one statement."""
     given = [_given(row) for row in rows]
     if len({(type(row), *one) for row, one in zip(rows, given, strict=True)}) != 1 or any(
         hasattr(value, "as_sql") for one in given for value in one.values()
@@ -172,7 +172,7 @@ def add_all(rows: Sequence[Model]) -> None:
             row.save(force_insert=True)
         return
     sql, told = _insert_of(type(rows[0]), tuple(given[0]), len(rows))
-    found = rows_of(sql, *[_as_sent(value) for one in given for value in one.values()])
+    found = query(sql, *[_as_sent(value) for one in given for value in one.values()])
     for row, values in zip(rows, found, strict=True):
         for field, value in zip(told, values, strict=True):
             setattr(row, field.attname, value)
@@ -180,7 +180,7 @@ def add_all(rows: Sequence[Model]) -> None:
 
 
 def insert_of(row: Model) -> Statement | None:
-    """The statement by which ``add`` inserts a row; None if one of its values is SQL."""
+    """The statement by which ``insert`` inserts a row; None if one of its values is SQL."""
     given = _given(row)
     if any(hasattr(value, "as_sql") for value in given.values()):
         return None
@@ -218,15 +218,15 @@ def _as_sent(value: object) -> object:
     return Int8(value) if type(value) is int else value
 
 
-def store(row: Model, names: Sequence[str]) -> None:
+def update(row: Model, names: Sequence[str]) -> None:
     """Write these fields of a row that exists, as ``row.save(update_fields=names)`` does."""
     sql, values = update_of(row, names)
-    if not rows_of(sql, *values):
+    if not query(sql, *values):
         raise DatabaseError(f"There is no {row._meta.label} {row.pk} to be written.")
 
 
 def update_of(row: Model, names: Sequence[str]) -> Statement:
-    """The statement by which ``store`` would write these fields. It gives the row's key back."""
+    """The statement by which ``update`` would write these fields. It gives the row's key back."""
     fields = _fields(type(row), tuple(names))
     values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
     return _update_of(type(row), tuple(names)), [_as_sent(one) for one in (*values, row.pk)]

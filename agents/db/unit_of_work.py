@@ -64,7 +64,7 @@ def add(session: Session, row: Model) -> None:
     """Insert a row that nothing in this transaction reads, along with the session's events."""
     statement = statements.insert_of(row) if session.unwritten is not None else None
     if session.unwritten is None or statement is None:
-        statements.add(row)
+        statements.insert(row)
     else:
         session.unwritten.rows.append(statement)
 
@@ -72,7 +72,7 @@ def add(session: Session, row: Model) -> None:
 def move(session: Session, run: Run, names: Sequence[str]) -> None:
     """Write these fields of a run, as they are then. Nothing in this transaction reads them before."""
     if session.unwritten is None:
-        statements.store(run, names)
+        statements.update(run, names)
     else:
         before = session.unwritten.moves.pop(run, [])
         session.unwritten.moves[run] = list(dict.fromkeys([*before, *names]))
@@ -87,7 +87,7 @@ def write_moves(session: Session) -> None:
 def store(session: Session, names: Sequence[str]) -> None:
     """Write these fields of a locked session, ``last_seq`` among them, and all that is unwritten."""
     if session.unwritten is None:
-        statements.store(session, names)
+        statements.update(session, names)
         return
     unwritten, session.unwritten = session.unwritten, Unwritten()
     _write(session, unwritten, names)
@@ -100,7 +100,7 @@ def _write(session: Session, unwritten: Unwritten, names: Sequence[str]) -> None
     others = [stored, *unwritten.rows, *moved]
     parts = [f"part_{place} AS ({sql}), " for place, (sql, _) in enumerate(others)]
     values = [value for _, values in others for value in values]
-    told = statements.rows_of(
+    told = statements.query(
         f"WITH {''.join(parts)}{_TOLD}", *values, *_values_of(session, unwritten.events)
     )
     for row, (pk, at) in zip(unwritten.events, told, strict=True):

@@ -16,13 +16,13 @@ Listener = Callable[["Session", Sequence["Event"]], None]
 _listeners: list[Listener] = []
 
 
-def heard_by(listener: Listener) -> None:
+def subscribe(listener: Listener) -> None:
     """Call a listener with a locked session and what was just recorded in it. Once is enough."""
     if listener not in _listeners:
         _listeners.append(listener)
 
 
-def announce(session: Session, happened: Sequence[Event]) -> None:
+def announce_events(session: Session, happened: Sequence[Event]) -> None:
     """Tell every listener. An event without a primary key is told and kept nowhere else."""
     for listener in _listeners:
         listener(session, happened)

@@ -15,7 +15,7 @@ from agents.db import statements, unit_of_work
 from agents.events import listeners, notify
 from agents.models import Event, Run, Session
 from agents.text import html
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 
 #: Kinds whose text is the agent's or a person's prose and is shown as markdown.
 PROSE = frozenset({"report", "notice", "message", "mail", "asked", "summary"})
@@ -37,7 +37,7 @@ class NewEvent:
     once_key: str = ""
 
 
-def record(
+def record_event(
     session: Session,
     kind: str,
     *,
@@ -48,11 +48,11 @@ def record(
     once_key: str = "",
 ) -> Event | None:
     """Append one event to a locked session; None when its ``once_key`` has landed before."""
-    landed = record_all(session, [NewEvent(kind, actor, text, data or {}, once_key)], run=run)
+    landed = record_events(session, [NewEvent(kind, actor, text, data or {}, once_key)], run=run)
     return landed[0] if landed else None
 
 
-def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) -> list[Event]:
+def record_events(session: Session, new: Sequence[NewEvent], *, run: Run | None) -> list[Event]:
     """Append events to a locked session, in order, without those that have landed before."""
     fresh = _not_landed(session, new, run)
     if not fresh:
@@ -63,13 +63,13 @@ def record_all(session: Session, new: Sequence[NewEvent], *, run: Run | None) ->
     ]
     session.last_seq += len(rows)
     unit_of_work.put(session, rows)
-    notify.session_moved(session.pk, session.last_seq)
-    listeners.announce(session, rows)
+    notify.notify_session_changed(session.pk, session.last_seq)
+    listeners.announce_events(session, rows)
     return rows
 
 
 def _row(session: Session, run: Run | None, event: NewEvent, seq: int) -> Event:
-    text = storable(event.text)
+    text = make_storable(event.text)
     return Event(
         session=session,
         run=run,
@@ -77,13 +77,13 @@ def _row(session: Session, run: Run | None, event: NewEvent, seq: int) -> Event:
         kind=event.kind,
         actor=event.actor,
         text=text,
-        html=html.to_html(text) if event.kind in PROSE else "",
-        data=storable(event.data),
+        html=html.render_html(text) if event.kind in PROSE else "",
+        data=make_storable(event.data),
         once_key=event.once_key,
     )
 
 
-def after(session_id: int, cursor: int, *, limit: int = PAGE) -> list[Event]:
+def events_after(session_id: int, cursor: int, *, limit: int = PAGE) -> list[Event]:
     """The next events with a seq above the cursor, oldest first."""
     found = Event.objects.filter(session_id=session_id, seq__gt=cursor).select_related("run")
     return list(found.order_by("seq")[:limit])
@@ -94,7 +94,7 @@ def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> l
     if not keys:
         return list(new)
     run_id = run.pk if run else None
-    before = statements.rows_of(_LANDED, session.pk, run_id, sorted(keys))
+    before = statements.query(_LANDED, session.pk, run_id, sorted(keys))
     landed = {key for (key,) in before}
     unwritten = session.unwritten.events if session.unwritten else []
     landed |= {row.once_key for row in unwritten if row.run_id == run_id}

@@ -45,21 +45,21 @@ class _Hints:
         people = " ".join([_PEOPLE.format(source=source) for source in self.concerned])
         ids = [sorted(keys) for keys in self.concerned.values()]
         statement = _SEND.format(people=people)
-        statements.rows_of(statement, CHANNEL, list(self.payloads.values()), *ids)
+        statements.query(statement, CHANNEL, list(self.payloads.values()), *ids)
 
 
-def session_moved(session_id: int, seq: int) -> None:
+def notify_session_changed(session_id: int, seq: int) -> None:
     """Tell watchers of the session, once this transaction has committed."""
     with _after_commit() as hints:
         hints.payloads[f"s:{session_id}"] = f"s:{session_id}:{seq}"
 
 
-def queue_moved(user_id: int) -> None:
+def notify_queue_changed(user_id: int) -> None:
     """Tell a person's pages that their queue changed, once this transaction has committed."""
     _send(f"q:{user_id}")
 
 
-def owners_moved(agent_id: int) -> None:
+def notify_owners_changed(agent_id: int) -> None:
     """Tell the pages of everybody who owns an agent; who that is, is looked up after the commit."""
     concern(OWNERS, agent_id)
 
@@ -70,12 +70,12 @@ def concern(source: Source, key: int) -> None:
         hints.concerned.setdefault(source, set()).add(key)
 
 
-def rights_moved(user_id: int) -> None:
+def notify_rights_changed(user_id: int) -> None:
     """Tell every process to look at once whether a person's sockets may stay open."""
     _send(f"r:{user_id}")
 
 
-def login_ended(session_key: str) -> None:
+def notify_login_ended(session_key: str) -> None:
     """Tell every process to close the sockets of a login."""
     _send(f"x:{login_digest(session_key)}")
 

@@ -9,11 +9,11 @@ from django.db.models.functions import Now
 from procrastinate.contrib.django.models import ProcrastinateWorker
 
 
-def worker_alive() -> bool:
+def is_worker_alive() -> bool:
     """Whether any worker, on whatever machine, has shown a sign of life lately."""
-    return ProcrastinateWorker.objects.filter(last_heartbeat__gt=Now() - silence()).exists()
+    return ProcrastinateWorker.objects.filter(last_heartbeat__gt=Now() - worker_silence()).exists()
 
 
-def silence() -> timedelta:
+def worker_silence() -> timedelta:
     """How long a worker may be silent before it counts as dead."""
     return timedelta(seconds=settings.PROCRASTINATE_WORKER_DEFAULTS["stalled_worker_timeout"])

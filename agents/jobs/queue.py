@@ -1,6 +1,6 @@
 """The dispatch service's queue jobs. A job is a wake-up only: the run's row is the truth.
 
-Jobs are enqueued through ``enqueue`` alone. A plain ``task.defer()`` is not part of the caller's
+Jobs are enqueued through ``enqueue_run`` alone. A plain ``task.defer()`` is not part of the caller's
 transaction inside a worker, so a job would survive its transaction's rollback.
 """
 
@@ -24,7 +24,7 @@ async def dispatch(context: JobContext, run_id: int) -> None:
     await context.additional_context["carrier"].carry(run_id)
 
 
-def enqueue(run_id: int) -> None:
+def enqueue_run(run_id: int) -> None:
     """Wake a worker for a run, in the caller's transaction wherever it runs."""
     tasks.configure_task(
         name=DISPATCH, job_manager=JobManager(DjangoConnector()), queue=QUEUE

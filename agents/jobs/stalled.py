@@ -46,9 +46,9 @@ DELETE FROM procrastinate_jobs WHERE id IN (
 
 
 @transaction.atomic
-def sweep() -> int:
+def retry_stalled_jobs() -> int:
     """Put back the jobs of workers that have gone silent; how many. 0 while another one sweeps."""
-    silence = health.silence().total_seconds()
+    silence = health.worker_silence().total_seconds()
     with connection.cursor() as cursor:
         cursor.execute(_ONE_AT_A_TIME)
         if not cursor.fetchone()[0]:
@@ -63,7 +63,7 @@ def sweep() -> int:
 
 
 @transaction.atomic
-def prune(days: int = DAYS_KEPT) -> int:
+def prune_jobs(days: int = DAYS_KEPT) -> int:
     """Remove jobs that were finished so many days ago; how many, at most a batch."""
     with connection.cursor() as cursor:
         cursor.execute(_FINISHED_LONG_AGO, [days, BATCH])

@@ -11,10 +11,10 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from agents import inbox, next_run, wakes
-from agents.db.statements import Prepared, rows_of
+from agents.db.statements import Prepared, query
 from agents.jobs import queue
 from agents.lifecycle import LIVE_RUNS, AgentState, Cause, InboxKind, InboxState, SessionState
-from agents.locking import lock_one
+from agents.locking import lock_first_session
 from agents.models import InboxItem, Run, Session
 
 BATCH = 100
@@ -38,7 +38,7 @@ LIMIT %s
 """
 
 
-def tick() -> int:
+def run_tick() -> int:
     """Start what is due and heal what was dropped; how many sessions and runs were moved."""
     moved = sum(_start_if_due(session_id) for session_id in _due_sessions())
     moved += sum(_wake_forgotten(session_id) for session_id in _forgotten_sessions())
@@ -66,7 +66,7 @@ _DUE = Prepared(
 
 
 def _lock_if_free(session_id: int) -> Session | None:
-    return lock_one(Session.objects.filter(pk=session_id), if_free=True)
+    return lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
 
 
 @transaction.atomic
@@ -74,7 +74,7 @@ def _start_if_due(session_id: int) -> bool:
     session = _lock_if_free(session_id)
     if session is None:
         return False
-    return next_run.proceed(session) is not None
+    return next_run.queue_next_run(session) is not None
 
 
 def _forgotten_sessions() -> list[int]:
@@ -99,11 +99,11 @@ _FORGOTTEN = Prepared(
 def _wake_forgotten(session_id: int) -> bool:
     """A second line of defence: nothing owed may ever be slept over."""
     session = _lock_if_free(session_id)
-    if session is None or session.wake_at is not None or not inbox.waits(session):
+    if session is None or session.wake_at is not None or not inbox.has_waiting_items(session):
         return False
     only_mail = not session.inbox.filter(state=InboxState.QUEUED).exclude(kind=InboxKind.MAIL)
-    wakes.wake(session, Cause.MAIL if only_mail else Cause.HUMAN)
-    next_run.proceed(session)
+    wakes.wake_session(session, Cause.MAIL if only_mail else Cause.HUMAN)
+    next_run.queue_next_run(session)
     return True
 
 
@@ -114,12 +114,12 @@ def _enqueue_dropped_runs() -> int:
 @transaction.atomic
 def _enqueue() -> int:
     """One worker at a time, which looks again: two would make a job each."""
-    ((alone,),) = rows_of("SELECT pg_try_advisory_xact_lock(hashtext('agents.jobs.tick'))")
+    ((alone,),) = query("SELECT pg_try_advisory_xact_lock(hashtext('agents.jobs.tick'))")
     dropped = _dropped_runs() if alone else []
     for run_id in dropped:
-        queue.enqueue(run_id)
+        queue.enqueue_run(run_id)
     return len(dropped)
 
 
 def _dropped_runs() -> list[int]:
-    return [pk for (pk,) in rows_of(_RUNS_WITHOUT_A_JOB, queue.DISPATCH, BATCH)]
+    return [pk for (pk,) in query(_RUNS_WITHOUT_A_JOB, queue.DISPATCH, BATCH)]

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from agents.models.run import Run
 from agents.models.session import Session
 
@@ -42,7 +42,7 @@ class Event(models.Model):
                 fields=["session", "-id"], condition=Q(kind="notice"), name="events_that_notify"
             ),
         ]
-        triggers = append_only("events")
+        triggers = append_only_triggers("events")
 
     def __str__(self) -> str:
         return f"{self.seq} {self.kind}"

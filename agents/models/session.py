@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Session(models.Model):
     """One durable conversation of an agent. Its row is the lock of everything in it.
 
-    ``status`` and ``status_reason`` are the value of ``agents.status.standing`` at ``moved_at``.
+    ``status`` and ``status_reason`` are the value of ``agents.status.derive_status`` at ``moved_at``.
     Counters (``last_seq``, ``run_count``, ``gate_count``, ``open_asks``) are written under the lock.
     """
 

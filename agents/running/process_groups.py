@@ -67,7 +67,7 @@ def kill_if_same(identity: dict[str, Any], grace_seconds: float = GRACE_SECONDS)
     pid, mark = int(identity["pid"]), str(identity.get("mark") or "")
     same = bool(identity.get("started")) and started(pid) == identity["started"]
     group = int(identity.get("pgid") or pid) if same else 0
-    if not alive(group, mark):
+    if not is_group_alive(group, mark):
         return False
     end_group(group, mark, grace_seconds)
     return True
@@ -75,19 +75,19 @@ def kill_if_same(identity: dict[str, Any], grace_seconds: float = GRACE_SECONDS)
 
 def end_group(group: int, mark: str, grace_seconds: float) -> None:
     """TERM to all of them, KILL to those that still live after the grace. Blocks until then."""
-    send(signal.SIGTERM, group, mark)
+    signal_group(signal.SIGTERM, group, mark)
     deadline = time.monotonic() + grace_seconds
-    while alive(group, mark) and time.monotonic() < deadline:
+    while is_group_alive(group, mark) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    send(signal.SIGKILL, group, mark)
+    signal_group(signal.SIGKILL, group, mark)
 
 
-def alive(group: int, mark: str) -> bool:
+def is_group_alive(group: int, mark: str) -> bool:
     """True while the group (0: none) has a member that is no zombie, or someone has the mark."""
     return _group_alive(group) or next(_marked(mark), None) is not None
 
 
-def send(signum: int, group: int, mark: str) -> None:
+def signal_group(signum: int, group: int, mark: str) -> None:
     """Signal every member of the group (0: none) and everyone who carries the mark. Those gone are
     no error.
     """

@@ -23,11 +23,11 @@ from agents.running.process_groups import (
     GRACE_SECONDS,
     MARK_VARIABLE,
     POLL_SECONDS,
-    alive,
     identity_of,
+    is_group_alive,
     kill_if_same,
     new_mark,
-    send,
+    signal_group,
 )
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
     "Wrote",
     "kill_if_same",
     "minimal_env",
-    "run",
+    "run_command",
 ]
 
 MINIMAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -100,7 +100,7 @@ def minimal_env(
     return {"PATH": MINIMAL_PATH, "LANG": "C.UTF-8"} | passed | dict(extra or {})
 
 
-async def run(command: Command) -> AsyncGenerator[Spawned | Wrote | Exited, None]:
+async def run_command(command: Command) -> AsyncGenerator[Spawned | Wrote | Exited, None]:
     """Run it: Spawned at once, Wrote as it comes, Exited last. Raises CouldNotStartError.
 
     However this generator ends (exhausted, closed, cancelled), nothing of the command is left
@@ -225,19 +225,19 @@ class _Child(asyncio.SubprocessProtocol):
         if self._cause != "exit" or self._gone.is_set():
             return
         self._cause = cause
-        send(signal.SIGTERM, self._group, self._mark)
+        signal_group(signal.SIGTERM, self._group, self._mark)
         self._later(self._command.grace_seconds, self._kill)
 
     def _kill(self) -> None:
         if not self._finished:
-            send(signal.SIGKILL, self._group, self._mark)
+            signal_group(signal.SIGKILL, self._group, self._mark)
 
     def _over(self) -> bool:
         """True once nothing of it lives.
 
         It stays so: its group number may be given to others from then on, so nothing is sent to it.
         """
-        if not self._finished and not alive(self._group, self._mark):
+        if not self._finished and not is_group_alive(self._group, self._mark):
             self._finished = self._gone.is_set()
             return True
         return self._finished
@@ -245,7 +245,7 @@ class _Child(asyncio.SubprocessProtocol):
     async def _end_group(self) -> None:
         if self._over():
             return
-        send(signal.SIGTERM, self._group, self._mark)
+        signal_group(signal.SIGTERM, self._group, self._mark)
         for _ in range(round(self._command.grace_seconds / POLL_SECONDS)):
             await asyncio.sleep(POLL_SECONDS)
             if self._over():

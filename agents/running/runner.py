@@ -42,7 +42,7 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-class Carrier:
+class Runner:
     """Carries up to ``slots`` runs at once. They outlive the queue's connection to PostgreSQL."""
 
     def __init__(self, slots: int) -> None:
@@ -94,7 +94,7 @@ async def _claim(run_id: int) -> Turn | None:
 
     def claim() -> Turn | None:
         again = next(attempts) > 0
-        turn = claims.claim(run_id=run_id, worker=worker_name(), again=again)
+        turn = claims.claim_run(run_id=run_id, worker=worker_name(), again=again)
         return turn and _read_ahead(turn)
 
     claiming = asyncio.ensure_future(in_database(claim))
@@ -109,7 +109,7 @@ async def _claim(run_id: int) -> Turn | None:
 def _read_ahead(turn: Turn) -> Turn:
     """The turn with what its runtime reads first: one way to a thread less. It can do without."""
     try:
-        taker: Any = runtime.by_key(turn.agent.runtime)
+        taker: Any = runtime.find_runtime(turn.agent.runtime)
         return replace(turn, read=taker.read_ahead(turn)) if hasattr(taker, "read_ahead") else turn
     except LOST:
         raise
@@ -119,7 +119,7 @@ def _read_ahead(turn: Turn) -> Turn:
 
 async def _give_back(turn: Turn) -> None:
     with contextlib.suppress(*LOST):
-        await in_database_within(GIVE_BACK_PATIENCE, claims.give_back, turn.fence)
+        await in_database_within(GIVE_BACK_PATIENCE, claims.return_run, turn.fence)
 
 
 async def _carry(turn: Turn) -> None:
@@ -159,14 +159,14 @@ async def _listen(turn: Turn, transcript: Transcript) -> Ended:
                 return event
             if not isinstance(event, Started):
                 await transcript.add(event)
-            elif not await in_database(claims.renew, turn.fence, process=event.process):
+            elif not await in_database(claims.renew_claim, turn.fence, process=event.process):
                 raise ClaimLost
     return _broken("The turn ended without an outcome.")
 
 
 async def _events_of(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
     try:
-        taker = runtime.by_key(turn.agent.runtime)
+        taker = runtime.find_runtime(turn.agent.runtime)
     except LookupError as error:
         yield _broken(str(error))
         return
@@ -186,22 +186,22 @@ def _broken(error: str) -> Ended:
 
 async def _keep_claim(turn: Turn) -> None:
     """Renew the claim until it is lost. Returns when it is."""
-    every = min(claims.lease().total_seconds() / 3, RENEW_EVERY)
+    every = min(claims.lease_duration().total_seconds() / 3, RENEW_EVERY)
     while True:
         await asyncio.sleep(every)
-        if not await in_database(claims.renew, turn.fence):
+        if not await in_database(claims.renew_claim, turn.fence):
             return
 
 
 async def _settle(turn: Turn, ended: Ended, said: list[NewEvent]) -> None:
     """Settle the turn. One whose end cannot be stored has failed, lest it start over for ever."""
     try:
-        settled = await in_database(settlement.settle, turn.fence, ended, said)
+        settled = await in_database(settlement.settle_run, turn.fence, ended, said)
     except LOST:
         raise
     except Exception as error:
         log.exception("What run %s ended with could not be stored.", turn.run_id)
         why = f"What the turn ended with could not be stored: {type(error).__name__}: {error}"
-        settled = await in_database(settlement.settle, turn.fence, _broken(why), said)
+        settled = await in_database(settlement.settle_run, turn.fence, _broken(why), said)
     if not settled:
         raise ClaimLost

@@ -188,27 +188,29 @@ _runtimes: dict[str, Runtime] = {}
 _to_load: dict[str, str] = {}
 
 
-def register(runtime: Runtime) -> None:
+def register_runtime(runtime: Runtime) -> None:
     """Make a runtime known by its key."""
     _runtimes[runtime.key] = runtime
 
 
-def load_when_used(key: str, path: str) -> None:
+def register_runtime_path(key: str, path: str) -> None:
     """Make the runtime of a class known by its dotted path: most processes use few of them."""
     _to_load[key] = path
 
 
-def by_key(key: str) -> Runtime:
+def find_runtime(key: str) -> Runtime:
     """The runtime of that key. Raises LookupError with the known ones."""
     if key in _runtimes:
         return _runtimes[key]
     if key not in _to_load:
-        raise LookupError(f"There is no runtime “{key}”. Known: {', '.join(keys()) or 'none'}.")
+        raise LookupError(
+            f"There is no runtime “{key}”. Known: {', '.join(runtime_keys()) or 'none'}."
+        )
     made: Runtime = import_string(_to_load[key])()
     return _runtimes.setdefault(key, made)
 
 
-def keys() -> list[str]:
+def runtime_keys() -> list[str]:
     return sorted({*_runtimes, *_to_load})
 
 
@@ -216,7 +218,7 @@ AskRaiser = Callable[["Session", "Run", Sequence[object]], None]
 _ask_raisers: list[AskRaiser] = []
 
 
-def asks_are_raised_by(raiser: AskRaiser) -> None:
+def register_ask_raiser(raiser: AskRaiser) -> None:
     """The asks layer plugs itself in here: it is above this one and cannot be imported."""
     _ask_raisers[:] = [raiser]
 

@@ -123,7 +123,7 @@ class Transcript:
     async def _write_what_waits(self) -> None:
         self._gather()
         batch, self._waiting, self._size = self._waiting, [], 0
-        if batch and not await self._write(claims.append, self._turn.fence, batch):
+        if batch and not await self._write(claims.append_events, self._turn.fence, batch):
             raise ClaimLost
         self._room.set()
 

@@ -18,6 +18,6 @@ def _renderer(path: str) -> Callable[[str], str]:
     return renderer
 
 
-def to_html(text: str) -> str:
+def render_html(text: str) -> str:
     """Sanitised HTML of markdown text, empty for no text."""
     return str(_renderer(settings.AGENT_TEXT_RENDERER)(text)) if text else ""

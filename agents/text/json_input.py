@@ -21,7 +21,7 @@ class TooDeep(ValueError):
         super().__init__("nested too deeply")
 
 
-def read(
+def read_json(
     text: str | bytes,
     *,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], object] | None = None,
@@ -37,26 +37,26 @@ def read(
     return found
 
 
-def read_strictly(raw: bytes) -> Any:  # noqa: ANN401 -- JSON
+def read_json_strictly(raw: bytes) -> Any:  # noqa: ANN401 -- JSON
     """The same of UTF-8 alone, without NaN and Infinity, and with no name twice in one object: which
     one counts would be a guess."""
-    return read(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+    return read_json(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
 
 
 def is_json(text: str) -> bool:
     try:
-        read(text)
+        read_json(text)
     except ValueError:
         return False
     return True
 
 
-class Decoder(json.JSONDecoder):
+class JsonDecoder(json.JSONDecoder):
     """For those who take a class: what is too deep is no JSON."""
 
     def decode(self, s: str) -> Any:  # type: ignore[override]  # noqa: ANN401 -- JSON  # noqa: ANN401 -- JSON
         try:
-            return read(s)
+            return read_json(s)
         except TooDeep as error:
             raise json.JSONDecodeError(str(error), s, 0) from error
 

@@ -35,12 +35,12 @@ def is_storable(text: str) -> bool:
 
 
 @overload
-def storable(value: str) -> str: ...
+def make_storable(value: str) -> str: ...
 @overload
-def storable(value: dict[str, Any]) -> dict[str, Any]: ...
+def make_storable(value: dict[str, Any]) -> dict[str, Any]: ...
 @overload
-def storable(value: object) -> object: ...
-def storable(value: object) -> object:
+def make_storable(value: object) -> object: ...
+def make_storable(value: object) -> object:
     """A text or JSON that PostgreSQL holds: what it cannot hold is shown as � or becomes null.
 
     Never raises: what happened must be written down whatever an agent put into it.
@@ -58,10 +58,12 @@ def _storable(value: object, depth: int) -> object:  # noqa: PLR0911 -- a line f
     if isinstance(value, dict | list | tuple) and depth >= MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        return {storable(str(key)): _storable(inner, depth + 1) for key, inner in value.items()}
+        return {
+            make_storable(str(key)): _storable(inner, depth + 1) for key, inner in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_storable(inner, depth + 1) for inner in value]
-    return storable(str(value))
+    return make_storable(str(value))
 
 
 def _is_number(value: int | float) -> bool:  # noqa: PYI041 -- the checker tells them apart

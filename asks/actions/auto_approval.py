@@ -6,7 +6,7 @@ It is no verdict: no person decided, and none is named.
 from __future__ import annotations
 
 from agents import inbox
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import InboxKind
 from agents.models import InboxItem, Run, Session
 from asks.actions import binding, bound_files, grants
@@ -15,7 +15,7 @@ from asks.lifecycle import Meaning
 from asks.policies.versions import Ruling
 
 
-def allow(session: Session, run: Run, draft: AskDraft, ruling: Ruling) -> bool:
+def allow_action(session: Session, run: Run, draft: AskDraft, ruling: Ruling) -> bool:
     """Grant a draft's action on a locked session. False when a person is better asked.
 
     That is when this very run was told so for this very action and proposes it again: an agent that
@@ -23,13 +23,13 @@ def allow(session: Session, run: Run, draft: AskDraft, ruling: Ruling) -> bool:
     """
     if draft.action is None or draft.action.always_asks:
         return False
-    files = bound_files.of_action(session.agent, draft.action, ruling)
+    files = bound_files.hash_files(session.agent, draft.action, ruling)
     digest = binding.action_hash(draft.action.operation, draft.action.params, files)
     if run.given.filter(kind=InboxKind.VERDICT, data__allowed=digest).exists():
         return False
     key = f"allowed:{run.pk}:{digest[-40:]}"
     if not InboxItem.objects.filter(session=session, source_key=key).exists():
-        grants.by_policy(session, draft, files=files, version=ruling.version)
+        grants.grant_by_policy(session, draft, files=files, version=ruling.version)
         _tell(session, run, draft, ruling, digest=digest, key=key)
     return True
 
@@ -39,7 +39,7 @@ def _tell(
 ) -> None:
     action = draft.action or ActionDraft("", None)
     why = f"Policy version {ruling.version} asks nobody: {ruling.why}."
-    events.record(
+    record_event(
         session,
         "allowed",
         actor=f"policy:v{ruling.version}",
@@ -48,7 +48,7 @@ def _tell(
         data={"operation": action.operation, "params": action.params, "why": ruling.why},
     )
     option = _approving(draft)
-    inbox.owe(
+    inbox.enqueue_item(
         session,
         InboxKind.VERDICT,
         author=f"policy:v{ruling.version}",

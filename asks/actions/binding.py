@@ -54,10 +54,10 @@ def action_hash(operation: str, params: Json, files: Mapping[str, str] | None = 
     """The digest of an action, with the digests of the files it names. Raises Unhashable."""
     action = {"operation": operation, "params": params}
     whole = {**action, "files": dict(files)} if files else action
-    return PREFIX + hashlib.sha256(canonical(whole)).hexdigest()
+    return PREFIX + hashlib.sha256(canonical_action_json(whole)).hexdigest()
 
 
-def canonical(value: Json) -> bytes:
+def canonical_action_json(value: Json) -> bytes:
     """RFC 8785 canonical JSON. Raises Unhashable for what has none, or is beyond the bounds above."""
     _check(value)
     try:
@@ -118,41 +118,41 @@ def gate_of(ask: Ask) -> Gate | None:
     return getattr(ask, "gate", None)
 
 
-def of_gate(gate: Gate) -> Binding:
+def shown_binding(gate: Gate) -> Binding:
     """The binding as it was shown."""
     return Binding(gate.action_hash, gate.policy_version, gate.run_version)
 
 
-def present(session: Session, ask: Ask, gate: Gate) -> Binding:
+def present_binding(session: Session, ask: Ask, gate: Gate) -> Binding:
     """The binding as the world is now: the files' content, the policy in force, the newest run."""
-    files = bound_files.again(session.agent, gate.files)
+    files = bound_files.rehash_files(session.agent, gate.files)
     return Binding(
-        action_hash(gate.operation, restored(gate.params), files),
+        action_hash(gate.operation, restore_params(gate.params), files),
         versions.version_in_force(ask.agent_id),
         run_version(newest_run(session, ask.run)),
     )
 
 
-def restored(params: Json) -> Json:
+def restore_params(params: Json) -> Json:
     """Params as they were before PostgreSQL stored them: it writes 1e21 as a whole number.
 
     Whole numbers as large as that are refused when an action is bound, so this was a float.
     """
     if isinstance(params, dict):
-        return {key: restored(inner) for key, inner in params.items()}
+        return {key: restore_params(inner) for key, inner in params.items()}
     if isinstance(params, list):
-        return [restored(inner) for inner in params]
+        return [restore_params(inner) for inner in params]
     if isinstance(params, int) and not isinstance(params, bool) and abs(params) > LARGEST:
         return float(params)
     return params
 
 
-def is_whole(echo: object) -> bool:
+def is_complete_echo(echo: object) -> bool:
     """Whether what came back has every part of a binding, whatever they say."""
     return all(_part(echo, name) for name in NAMES)
 
 
-def matches(echo: object, binding: Binding) -> bool:
+def echo_matches(echo: object, binding: Binding) -> bool:
     """Whether what came back says exactly this. Numbers may come back from a form as text."""
     return all(_part(echo, name) == str(value) for name, value in binding.as_echo().items())
 

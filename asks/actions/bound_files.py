@@ -25,22 +25,22 @@ MISSING = "missing"
 UNBOUND = "unbound: "
 
 
-def of_action(agent: Agent, action: ActionDraft, ruling: Ruling) -> dict[str, str]:
+def hash_files(agent: Agent, action: ActionDraft, ruling: Ruling) -> dict[str, str]:
     """{path as it was named: "sha256:…", "missing" or "unbound: why"}, of what an action names.
 
     The draft names files, and the policy names params that do.
     """
     bind = ruling.rule.bind_files if ruling.rule else ()
-    names = dict.fromkeys([*action.files, *named_in(action.params, bind)])
-    return {name: digest(agent, name) for name in list(names)[:MOST_NAMES]}
+    names = dict.fromkeys([*action.files, *files_named_in(action.params, bind)])
+    return {name: digest_file(agent, name) for name in list(names)[:MOST_NAMES]}
 
 
-def again(agent: Agent, files: Mapping[str, str]) -> dict[str, str]:
+def rehash_files(agent: Agent, files: Mapping[str, str]) -> dict[str, str]:
     """The same files as they are now."""
-    return {name: digest(agent, name) for name in files}
+    return {name: digest_file(agent, name) for name in files}
 
 
-def digest(agent: Agent, name: str) -> str:
+def digest_file(agent: Agent, name: str) -> str:
     """What is in a file now, or why it cannot be bound."""
     root = agent.settings.get("cwd") if isinstance(agent.settings, dict) else None
     if not isinstance(root, str) or not root:
@@ -50,7 +50,7 @@ def digest(agent: Agent, name: str) -> str:
         return f"sha256:{hashlib.sha256(_content(root, parts)).hexdigest()}"
     except FileNotFoundError:
         return MISSING
-    except safe_files.Unreadable as why:
+    except safe_files.UnreadableFile as why:
         return f"{UNBOUND}{why}"
     except OSError as error:
         return f"{UNBOUND}{(error.strerror or 'it cannot be read').lower()}"
@@ -60,10 +60,10 @@ def _parts(name: str, root: str) -> tuple[str, ...]:
     path = PurePosixPath(name)
     if path.is_absolute():
         if not path.is_relative_to(root):
-            raise safe_files.Unreadable("it is outside the agent's folder")
+            raise safe_files.UnreadableFile("it is outside the agent's folder")
         path = path.relative_to(root)
     if ".." in path.parts or not path.parts:
-        raise safe_files.Unreadable("it is outside the agent's folder")
+        raise safe_files.UnreadableFile("it is outside the agent's folder")
     return path.parts
 
 
@@ -77,12 +77,12 @@ def _content(root: str, parts: tuple[str, ...]) -> bytes:
             os.close(handle)
             handle = inner
         os.lstat(parts[-1], dir_fd=handle)
-        return safe_files.read(parts[-1], at=handle, most=MOST_BYTES)
+        return safe_files.read_file(parts[-1], at=handle, most=MOST_BYTES)
     finally:
         os.close(handle)
 
 
-def named_in(params: Json, bind: Iterable[str]) -> list[str]:
+def files_named_in(params: Json, bind: Iterable[str]) -> list[str]:
     """The files that params by these names speak of, in their order."""
     values = [params[name] for name in bind if isinstance(params, dict) and name in params]
     flat = [one for value in values for one in (value if isinstance(value, list) else [value])]

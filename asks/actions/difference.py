@@ -30,7 +30,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Change:
+class ValueChange:
     """A value that differs. ``path`` is like ``to.address[0]``; a side that has none is None."""
 
     path: str
@@ -45,12 +45,12 @@ class Difference:
     """What moved. Empty parts did not."""
 
     prompt: tuple[Piece, ...] = ()
-    params: tuple[Change, ...] = ()
-    files: tuple[Change, ...] = ()
+    params: tuple[ValueChange, ...] = ()
+    files: tuple[ValueChange, ...] = ()
     operation: tuple[str, str] | None = None
     policy: tuple[int, int] | None = None
     policy_whys: tuple[str, ...] = ()
-    rules: tuple[Change, ...] = ()
+    rules: tuple[ValueChange, ...] = ()
     run: tuple[str, str] | None = None
 
     def __bool__(self) -> bool:
@@ -58,17 +58,17 @@ class Difference:
         return any(moved)
 
 
-def between(before: Ask, now: Ask) -> Difference:
+def compare_asks(before: Ask, now: Ask) -> Difference:
     """All that differs between two asks, each with its gate."""
     was, present = binding.gate_of(before), binding.gate_of(now)
-    prompt = words(before.prompt, now.prompt) if before.prompt != now.prompt else ()
+    prompt = compare_words(before.prompt, now.prompt) if before.prompt != now.prompt else ()
     if was is None or present is None:
         return Difference(prompt=prompt)
     policy = (was.policy_version, present.policy_version)
     return Difference(
         prompt=prompt,
-        params=tuple(values(was.params, present.params))[:MOST_CHANGES],
-        files=tuple(values(was.files, present.files)),
+        params=tuple(compare_values(was.params, present.params))[:MOST_CHANGES],
+        files=tuple(compare_values(was.files, present.files)),
         operation=_moved(was.operation, present.operation),
         policy=_moved(*policy),
         **_policies(now.agent_id, *policy),
@@ -88,10 +88,10 @@ def _policies(agent_id: int, before: int, now: int) -> dict[str, Any]:
     found = {row.version: row for row in rows}
     whys = tuple(found[version].why for version in sorted(found) if version > before)
     rules = [found[version].rules if version in found else {} for version in (before, now)]
-    return {"policy_whys": whys, "rules": tuple(values(*rules))[:MOST_CHANGES]}
+    return {"policy_whys": whys, "rules": tuple(compare_values(*rules))[:MOST_CHANGES]}
 
 
-def words(before: str, now: str) -> tuple[Piece, ...]:
+def compare_words(before: str, now: str) -> tuple[Piece, ...]:
     """Two texts as one, by words."""
     split = _WORD.findall
     if len(before) + len(now) > MOST_WORDS * 4 or len(split(before)) + len(split(now)) > MOST_WORDS:
@@ -111,7 +111,7 @@ def _pieces(before: Sequence[str], now: Sequence[str]) -> Iterator[Piece]:
             yield Piece("+", "".join(now[b_from:b_to]))
 
 
-def values(before: Json, now: Json, path: str = "") -> Iterator[Change]:
+def compare_values(before: Json, now: Json, path: str = "") -> Iterator[ValueChange]:
     """Every value of two JSON values that differs, by its path."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted(before.keys() | now.keys()):
@@ -120,22 +120,24 @@ def values(before: Json, now: Json, path: str = "") -> Iterator[Change]:
         for place in range(max(len(before), len(now))):
             yield from _item(before, now, place, f"{path}[{place}]")
     elif type(before) is not type(now) or before != now:
-        yield Change(path, before, now)
+        yield ValueChange(path, before, now)
 
 
-def _inside(before: dict[str, Any], now: dict[str, Any], key: str, path: str) -> Iterator[Change]:
+def _inside(
+    before: dict[str, Any], now: dict[str, Any], key: str, path: str
+) -> Iterator[ValueChange]:
     if key not in now:
-        yield Change(path, before[key], None, gone=True)
+        yield ValueChange(path, before[key], None, gone=True)
     elif key not in before:
-        yield Change(path, None, now[key], new=True)
+        yield ValueChange(path, None, now[key], new=True)
     else:
-        yield from values(before[key], now[key], path)
+        yield from compare_values(before[key], now[key], path)
 
 
-def _item(before: list[Any], now: list[Any], place: int, path: str) -> Iterator[Change]:
+def _item(before: list[Any], now: list[Any], place: int, path: str) -> Iterator[ValueChange]:
     if place >= len(now):
-        yield Change(path, before[place], None, gone=True)
+        yield ValueChange(path, before[place], None, gone=True)
     elif place >= len(before):
-        yield Change(path, None, now[place], new=True)
+        yield ValueChange(path, None, now[place], new=True)
     else:
-        yield from values(before[place], now[place], path)
+        yield from compare_values(before[place], now[place], path)

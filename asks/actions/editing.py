@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from asks.actions import binding, bound_files, schema
-from asks.actions.schema import Flaw, inside
-from asks.actions.schema_lookup import Place, type_of
+from asks.actions.schema import Flaw, join_path
+from asks.actions.schema_lookup import SchemaPlace, json_type_of
 from asks.canonical_json import Json
 from asks.models import Ask, Gate
 from asks.policies import versions
@@ -26,41 +26,41 @@ _WORDS = {
 }
 
 
-def asked(gate: Gate) -> Json:
+def asked_params(gate: Gate) -> Json:
     """The params as they were asked about."""
-    return binding.restored(gate.params)
+    return binding.restore_params(gate.params)
 
 
-def action_hash(gate: Gate, params: Json) -> str:
+def edited_action_hash(gate: Gate, params: Json) -> str:
     """The digest of a gate's action with other params. Raises binding.Unhashable."""
     return binding.action_hash(gate.operation, params, gate.files)
 
 
-def is_change(gate: Gate, params: Json) -> bool:
+def is_edited(gate: Gate, params: Json) -> bool:
     """Whether these are other params than were asked about."""
     try:
-        return action_hash(gate, params) != action_hash(gate, asked(gate))
+        return edited_action_hash(gate, params) != edited_action_hash(gate, asked_params(gate))
     except binding.Unhashable:
         return True
 
 
-def flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
+def find_edit_flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
     """What is wrong with changed params, one flaw for each place; none if they can be approved."""
     try:
-        action_hash(gate, params)
+        edited_action_hash(gate, params)
     except binding.Unhashable as error:
         return [Flaw("", str(error))]
-    found = list(_moved(asked(gate), params, Place(gate.schema, gate.schema), ""))
+    found = list(_moved(asked_params(gate), params, SchemaPlace(gate.schema, gate.schema), ""))
     if gate.schema is not None:
-        found += schema.flaws(gate.schema, params)
+        found += schema.find_flaws(gate.schema, params)
     found += _other_files(ask, gate, params)
     return list({flaw.path: flaw for flaw in reversed(found)}.values())[::-1]
 
 
-def _moved(before: Json, now: Json, place: Place, path: str) -> Iterator[Flaw]:
+def _moved(before: Json, now: Json, place: SchemaPlace, path: str) -> Iterator[Flaw]:
     """Values whose type is another now, and names that nobody knows."""
-    allowed = place.types or {type_of(before)}
-    if type_of(now) not in allowed:
+    allowed = place.types or {json_type_of(before)}
+    if json_type_of(now) not in allowed:
         yield Flaw(path, f"It must be {' or '.join(_WORDS[name] for name in sorted(allowed))}.")
     elif isinstance(now, dict):
         yield from _names(before if isinstance(before, dict) else {}, now, place, path)
@@ -69,19 +69,19 @@ def _moved(before: Json, now: Json, place: Place, path: str) -> Iterator[Flaw]:
 
 
 def _names(
-    before: dict[str, Json], now: dict[str, Json], place: Place, path: str
+    before: dict[str, Json], now: dict[str, Json], place: SchemaPlace, path: str
 ) -> Iterator[Flaw]:
     for name in sorted(before.keys() - now.keys() - place.names):
-        yield Flaw(inside(path, name), "It is missing.")
+        yield Flaw(join_path(path, name), "It is missing.")
     for name, value in now.items():
         here = place.member(name)
         if name in before:
-            yield from _moved(before[name], value, here, inside(path, name))
+            yield from _moved(before[name], value, here, join_path(path, name))
         elif here.here is None:
-            yield Flaw(inside(path, name), "The agent sent no such value.")
+            yield Flaw(join_path(path, name), "The agent sent no such value.")
 
 
-def _items(before: list[Json], now: list[Json], place: Place, path: str) -> Iterator[Flaw]:
+def _items(before: list[Json], now: list[Json], place: SchemaPlace, path: str) -> Iterator[Flaw]:
     for number, value in enumerate(now):
         here, at = place.item(number), f"{path}[{number}]"
         if before:
@@ -92,10 +92,11 @@ def _items(before: list[Json], now: list[Json], place: Place, path: str) -> Iter
 
 def _other_files(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
     """A change of what names bound files. The policy in force is the one that it was asked under."""
-    rule = versions.in_force(ask.agent_id).document.rule_for(gate.operation)
+    rule = versions.policy_in_force(ask.agent_id).document.rule_for(gate.operation)
     why = "It names what is bound by its content. It can be approved or denied as it is."
     return [
         Flaw(name, why)
         for name in (rule.bind_files if rule else ())
-        if bound_files.named_in(params, [name]) != bound_files.named_in(asked(gate), [name])
+        if bound_files.files_named_in(params, [name])
+        != bound_files.files_named_in(asked_params(gate), [name])
     ]

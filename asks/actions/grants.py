@@ -1,8 +1,8 @@
 """Grants: the right to do exactly one approved thing once. Who carries it out takes the grant first.
 
-``begin`` writes down that the grant is taken and commits, before anything is done; ``finish`` writes
-down how it ended. What was begun by a run that is over, with no end written down, may or may not
-have happened: it is never done again by itself, a person is asked (``asks.actions.interrupted``).
+``begin_effect`` records that the grant is taken and commits, before anything is done;
+``finish_effect`` records how it ended. What a finished run began and never ended may or may not have
+happened: it is never repeated by itself, a person is asked (``asks.actions.interrupted``).
 
 The digest that counts is made here of what is about to be done, with files read again. Whatever
 differs from what was approved has no grant.
@@ -19,11 +19,11 @@ from django.db.models import JSONField, Value
 from agents import claims
 from agents.db import statements, unit_of_work
 from agents.db.statements import Prepared
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.locking import lock_session
 from agents.models import Run, Session
 from agents.running.runtime import Fence
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from asks.actions import binding, bound_files
 from asks.canonical_json import Json
 from asks.drafts import ActionDraft, AskDraft
@@ -39,7 +39,7 @@ class Begun:
     grant: Grant
 
 
-def mint(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> None:
+def mint_grant(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> None:
     """The grant of an approval, in its transaction; of the changed call, if its verdict has one."""
     grant = Grant(
         session=session,
@@ -54,10 +54,12 @@ def mint(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = 
     unit_of_work.add(session, grant)
 
 
-def by_policy(session: Session, draft: AskDraft, *, files: dict[str, str], version: int) -> Grant:
+def grant_by_policy(
+    session: Session, draft: AskDraft, *, files: dict[str, str], version: int
+) -> Grant:
     """The grant of a policy that asks nobody about a draft's action."""
     action = draft.action or ActionDraft("", None)
-    return statements.add(
+    return statements.insert(
         Grant(
             session=session,
             request_key=draft.request_key,
@@ -70,19 +72,19 @@ def by_policy(session: Session, draft: AskDraft, *, files: dict[str, str], versi
     )
 
 
-def redeem(
+def redeem_grant(
     *, session_id: int, operation: str, params: Json, fence: Fence | None = None
 ) -> Grant | None:
     """Take the grant for exactly this action; None when there is none that was not taken before.
 
     It is committed when this returns, so only then may the action be carried out.
     """
-    begun = begin(session_id=session_id, operation=operation, params=params, fence=fence)
+    begun = begin_effect(session_id=session_id, operation=operation, params=params, fence=fence)
     return begun.grant if begun else None
 
 
 @transaction.atomic(durable=True)
-def begin(
+def begin_effect(
     *,
     session_id: int,
     operation: str,
@@ -106,12 +108,12 @@ def begin(
         if not quiet:
             _say_refused(session, run, operation)
         return None
-    taken = statements.add(Redemption(grant=grant, run=run, epoch=fence.epoch if fence else 0))
+    taken = statements.insert(Redemption(grant=grant, run=run, epoch=fence.epoch if fence else 0))
     return Begun(taken.pk, grant)
 
 
 @transaction.atomic(savepoint=False)
-def finish(begun: Begun, *, happened: bool, detail: str = "") -> bool:
+def finish_effect(begun: Begun, *, happened: bool, detail: str = "") -> bool:
     """Write down how it ended. False when a person has been asked about it meanwhile.
 
     Part of the caller's transaction, if there is one: what else comes of the end is written with it.
@@ -121,9 +123,9 @@ def finish(begun: Begun, *, happened: bool, detail: str = "") -> bool:
     if _EFFECT.rows(taken.pk):
         return False
     end = EffectEnd.DONE if happened else EffectEnd.FAILED
-    words = str(storable(detail))[:2000]
-    statements.add(Effect(redemption=taken, end=end, detail=words))
-    events.record(
+    words = str(make_storable(detail))[:2000]
+    statements.insert(Effect(redemption=taken, end=end, detail=words))
+    record_event(
         session,
         "effect",
         actor=f"agent:{session.agent.slug}",
@@ -137,7 +139,7 @@ def finish(begun: Begun, *, happened: bool, detail: str = "") -> bool:
 def _that_allow(session: Session, operation: str, params: Json) -> Iterator[Grant]:
     """Grants of a locked session that were not taken and are for exactly this, oldest first."""
     for grant in _UNUSED.all(session.pk, operation):
-        files = bound_files.again(session.agent, grant.files)
+        files = bound_files.rehash_files(session.agent, grant.files)
         if _digest(operation, params, files) == grant.action_hash:
             yield grant
 
@@ -168,17 +170,17 @@ def _by_policy_now(session: Session, operation: str, params: Json) -> Grant | No
     ruling = versions.ruling_for(session, draft)
     if ruling.asks:
         return None
-    files = bound_files.of_action(session.agent, action, ruling)
-    return by_policy(session, draft, files=files, version=ruling.version)
+    files = bound_files.hash_files(session.agent, action, ruling)
+    return grant_by_policy(session, draft, files=files, version=ruling.version)
 
 
 def _say_refused(session: Session, run: Run | None, operation: str) -> None:
-    events.record(
+    record_event(
         session,
         "ignored",
         actor="system",
         run=run,
-        text=str(storable(operation))[:200],
+        text=str(make_storable(operation))[:200],
         data={"why": "nobody approved exactly this, or it was done already; it was not done"},
     )
 

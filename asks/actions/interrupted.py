@@ -11,7 +11,7 @@ from agents import transitions
 from agents.db.expressions import ClockNow
 from agents.db.statements import Prepared
 from agents.lifecycle import RunStatus, SessionState
-from agents.locking import lock_one
+from agents.locking import lock_first_session
 from agents.models import Run, Session
 from asks import raising
 from asks.drafts import AskDraft, OptionDraft
@@ -55,7 +55,7 @@ _OF_SESSION = Prepared(
 
 @transaction.atomic
 def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bool:
-    session = lock_one(Session.objects.filter(pk=session_id), if_free=not wait)
+    session = lock_first_session(Session.objects.filter(pk=session_id), if_free=not wait)
     if session is None:
         return False
     taken = _without_end().filter(pk=redemption_id).select_related("grant").first()
@@ -64,9 +64,9 @@ def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bo
     run = Run.objects.filter(session=session).order_by("-number").first()
     if run is None:
         return False
-    asked = raising.create(session, run, _draft(taken))
+    asked = raising.create_ask(session, run, _draft(taken))
     Effect.objects.create(redemption=taken, end=EffectEnd.UNKNOWN, asked=asked)
-    transitions.restate(session, transitions.live_run(session))
+    transitions.store_status(session, transitions.live_run(session))
     return True
 
 

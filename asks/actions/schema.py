@@ -52,12 +52,12 @@ class _TooMuch(Exception):
     """References lead on and on, or too deep."""
 
 
-def usable(schema: Json) -> Json:
+def usable_schema(schema: Json) -> Json:
     """The schema as it is kept with a gate: None if there is none, ``UNUSABLE`` if it is no good."""
     if schema is None:
         return None
     try:
-        if not isinstance(schema, dict) or len(binding.canonical(schema)) > MAX_BYTES:
+        if not isinstance(schema, dict) or len(binding.canonical_action_json(schema)) > MAX_BYTES:
             return UNUSABLE
         Draft202012Validator.check_schema(schema)
     except (SchemaError, binding.Unhashable, RecursionError):
@@ -65,7 +65,7 @@ def usable(schema: Json) -> Json:
     return UNUSABLE if UNSUPPORTED & set(_keys(schema)) else _without_dialect(schema)
 
 
-def flaws(schema: Json, params: Json) -> list[Flaw]:
+def find_flaws(schema: Json, params: Json) -> list[Flaw]:
     """What in params does not fit a schema that is usable: ``MOST_FLAWS`` at the most."""
     try:
         found = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
@@ -166,11 +166,11 @@ def _in_words(error: ValidationError) -> Flaw:
     path = path_of(error.absolute_path)
     if keyword == "required":
         missing = next((name for name in wanted if name not in given), "")
-        return Flaw(inside(path, missing), "It is missing.")
+        return Flaw(join_path(path, missing), "It is missing.")
     if keyword == "additionalProperties":
         known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
         extra = next((name for name in given if name not in known), "")
-        return Flaw(inside(path, extra), "The tool takes no such value.")
+        return Flaw(join_path(path, extra), "The tool takes no such value.")
     if keyword in _SAID:
         return Flaw(path, _SAID[keyword].format(_wanted(keyword, wanted))[:300])
     own = keyword == "pattern"
@@ -190,10 +190,10 @@ def path_of(places: Iterable[str | int]) -> str:
     """A place in JSON as it is read: ``to.address[0]``."""
     path = ""
     for place in places:
-        path = f"{path}[{place}]" if isinstance(place, int) else inside(path, place)
+        path = f"{path}[{place}]" if isinstance(place, int) else join_path(path, place)
     return path
 
 
-def inside(path: str, name: str) -> str:
+def join_path(path: str, name: str) -> str:
     """The place of a value by its name in the object at a place."""
     return f"{path}.{name}" if path else name

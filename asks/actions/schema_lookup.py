@@ -15,7 +15,7 @@ MOST_BRANCHES = 50
 TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 
 
-def type_of(value: Json) -> str:
+def json_type_of(value: Json) -> str:
     """The JSON type of a value; whole numbers are numbers."""
     if value is None:
         return "null"
@@ -29,7 +29,7 @@ def type_of(value: Json) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class SchemaPlace:
     """A place in params, with what a schema says of it. ``here`` is None where it says nothing."""
 
     root: Json
@@ -42,7 +42,7 @@ class Place:
         for branch in self._branches():
             named = branch.get("type")
             found |= {one for one in [named, *_list(named)] if isinstance(one, str)}
-            found |= {type_of(value) for value in _values(branch)}
+            found |= {json_type_of(value) for value in _values(branch)}
         return TYPES & {"number" if name == "integer" else name for name in found}
 
     @property
@@ -56,25 +56,25 @@ class Place:
         found = [_dict(branch.get("properties")) for branch in self._branches()]
         return frozenset(name for names in found for name in names)
 
-    def member(self, name: str) -> Place:
+    def member(self, name: str) -> SchemaPlace:
         """The place of a value by its name."""
         for branch in self._branches():
             properties = _dict(branch.get("properties"))
             if name in properties:
-                return Place(self.root, properties[name])
+                return SchemaPlace(self.root, properties[name])
             if isinstance(branch.get("additionalProperties"), dict):
-                return Place(self.root, branch["additionalProperties"])
-        return Place(self.root, None)
+                return SchemaPlace(self.root, branch["additionalProperties"])
+        return SchemaPlace(self.root, None)
 
-    def item(self, number: int) -> Place:
+    def item(self, number: int) -> SchemaPlace:
         """The place of an item of a list."""
         for branch in self._branches():
             first = _list(branch.get("prefixItems"))
             if number < len(first):
-                return Place(self.root, first[number])
+                return SchemaPlace(self.root, first[number])
             if isinstance(branch.get("items"), dict):
-                return Place(self.root, branch["items"])
-        return Place(self.root, None)
+                return SchemaPlace(self.root, branch["items"])
+        return SchemaPlace(self.root, None)
 
     def _branches(self) -> Iterator[dict[str, Json]]:
         """The schema at this place and those that it is put together from."""

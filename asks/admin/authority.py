@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.contrib import admin
 
 from agents.read_only_admin import Audited, PersonFilter, linked
-from asks.admin.redacted import Discreet
+from asks.admin.redacted import Redacted
 from asks.models import Delegation, Dropped, Effect, Grant, Nudge, Redemption, Vote
 
 
 @admin.register(Vote)
-class VoteAdmin(Discreet):
+class VoteAdmin(Redacted):
     list_display = (
         "__str__",
         linked("ask"),
@@ -45,7 +45,7 @@ class DelegationAdmin(Audited):
 
 
 @admin.register(Grant)
-class GrantAdmin(Discreet):
+class GrantAdmin(Redacted):
     list_display = (
         "__str__",
         linked("session"),
@@ -80,7 +80,7 @@ class NudgeAdmin(Audited):
 
 
 @admin.register(Dropped)
-class DroppedAdmin(Discreet):
+class DroppedAdmin(Redacted):
     list_display = ("__str__", linked("ask"), linked("by"), "at")
     list_select_related = ("ask", "by")
     date_hierarchy = "at"

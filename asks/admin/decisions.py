@@ -15,7 +15,7 @@ from asks.actions import binding
 from asks.admin import authority, ledger, policies  # noqa: F401  with pages of their own
 from asks.admin.exports import Exported
 from asks.admin.filters import OperationFilter, WaitingFilter, with_waiting
-from asks.admin.redacted import Discreet
+from asks.admin.redacted import Redacted
 from asks.models import Ask, Gate, Option, Refusal, Verdict
 
 
@@ -39,7 +39,7 @@ class VerdictTable(AuditedTable):
 
 
 @admin.register(Ask)
-class AskAdmin(Discreet):
+class AskAdmin(Redacted):
     list_display = (
         "__str__",
         linked("agent"),
@@ -61,7 +61,7 @@ class AskAdmin(Discreet):
 
 
 @admin.register(Verdict)
-class VerdictAdmin(Exported, Discreet):
+class VerdictAdmin(Exported, Redacted):
     list_display = (
         "__str__",
         linked("decided_by"),
@@ -120,7 +120,7 @@ class VerdictAdmin(Exported, Discreet):
 
 
 @admin.register(Refusal)
-class RefusalAdmin(Exported, Discreet):
+class RefusalAdmin(Exported, Redacted):
     list_display = (
         "__str__",
         linked("by"),
@@ -140,5 +140,5 @@ admin.site.unregister(InboxItem)
 
 
 @admin.register(InboxItem)
-class VerdictsOwedAdmin(Discreet, InboxItemAdmin):
+class VerdictsOwedAdmin(Redacted, InboxItemAdmin):
     """What is owed to sessions; among it verdicts, of which some are confidential."""

@@ -18,7 +18,7 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from asks.canonical_json import Json, moment
+from asks.canonical_json import Json, iso_moment
 from asks.models import Anchor, Ask, LedgerRecord, Refusal, SignedFile, Verdict
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def rows(found: QuerySet[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _value(value: Json) -> Json:
-    return moment(value) if isinstance(value, datetime) else value
+    return iso_moment(value) if isinstance(value, datetime) else value
 
 
 def as_csv(found: QuerySet[Any]) -> str:

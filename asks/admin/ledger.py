@@ -8,13 +8,13 @@ from django.contrib import admin
 
 from agents.read_only_admin import Audited, linked
 from asks.admin.exports import Exported
-from asks.admin.redacted import Discreet
+from asks.admin.redacted import Redacted
 from asks.ledger import verify
 from asks.models import Anchor, LedgerRecord, SignedFile
 
 
 @admin.register(LedgerRecord)
-class LedgerRecordAdmin(Exported, Discreet):
+class LedgerRecordAdmin(Exported, Redacted):
     list_display = ("chain", "seq", "kind", "subject", "actor", "at")
     list_filter = ("kind",)
     search_fields = ("chain", "subject", "actor", "hash")
@@ -26,7 +26,7 @@ class LedgerRecordAdmin(Exported, Discreet):
     def proof(self, record: LedgerRecord) -> str:
         """What the page of one record says of it; lists do not prove anything."""
         try:
-            anchor = verify.prove(record)
+            anchor = verify.prove_record(record)
         except verify.BrokenLedger as broken:
             return f"No. It is broken at {broken}."
         return (
@@ -46,7 +46,7 @@ class AnchorAdmin(Exported, Audited):
 
 
 @admin.register(SignedFile)
-class SignedFileAdmin(Exported, Discreet):
+class SignedFileAdmin(Exported, Redacted):
     list_display = ("name", "ask_ref", "principal", "why", linked("verdict"), "seen_at")
     list_filter = (("verdict", admin.EmptyFieldListFilter),)
     list_select_related = ("verdict",)

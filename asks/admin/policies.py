@@ -29,7 +29,7 @@ class PolicyForm(OfPolicy):
     """The agent, the rules as JSON, and why they change."""
 
     rules = forms.JSONField(
-        decoder=json_input.Decoder,
+        decoder=json_input.JsonDecoder,
         initial={"terms": {}, "rules": []},
         widget=forms.Textarea(attrs={"rows": 24, "cols": 100, "spellcheck": "false"}),
         help_text="See docs/policies.md. Each save is a new version; none is ever changed.",
@@ -41,7 +41,7 @@ class PolicyForm(OfPolicy):
 
     def clean_rules(self) -> Any:  # noqa: ANN401 -- JSON
         try:
-            versions.checked(self.cleaned_data["rules"])
+            versions.check_rules(self.cleaned_data["rules"])
         except ValidationError as error:
             raise ValidationError(error.message_dict["rules"]) from error
         return self.cleaned_data["rules"]
@@ -94,7 +94,7 @@ class PolicyAdmin(Audited):
         agent = Agent.objects.filter(pk=_number(request.POST.get("agent"))).first()
         changed = None
         if agent is not None and form.is_bound and "rules" not in form.errors:
-            document = versions.checked(form.cleaned_data.get("rules"))
+            document = versions.check_rules(form.cleaned_data.get("rules"))
             changed = dry_run.dry_run(agent, document)
         context = {
             **self.admin_site.each_context(request),

@@ -12,12 +12,12 @@ from agents.read_only_admin import Audited
 from asks.admin import redaction
 
 
-class Discreet(Audited):
+class Redacted(Audited):
     """Rows are redacted as they are read, so that no column, page or export can forget it."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         person = cast("AbstractBaseUser", request.user)
-        rows = redaction.discreet(super().get_queryset(request), person)
+        rows = redaction.redact_rows(super().get_queryset(request), person)
         together = {*filter(None, redaction.ASKS.get(self.model, ())), *self._beside()}
         return rows.select_related(*sorted(together)) if together else rows
 

@@ -75,7 +75,7 @@ def hidden_from(person: AbstractBaseUser) -> QuerySet[Ask]:
     return Ask.objects.filter(confidential=True).exclude(pk__in=seen)
 
 
-def discreet(rows: QuerySet[Any], person: AbstractBaseUser) -> QuerySet[Any]:
+def redact_rows(rows: QuerySet[Any], person: AbstractBaseUser) -> QuerySet[Any]:
     """The same rows, ``is_hidden`` where a person may not know what they are about: those say so."""
     hidden = _hidden(rows.model, person)
     marked: QuerySet[Any] = rows.annotate(

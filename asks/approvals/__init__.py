@@ -1,7 +1,7 @@
 """Approvals files in markdown, as people kept them before: read, and taken over."""
 
-from asks.approvals.importing import Planned, import_items, plan
-from asks.approvals.items import Contents, Item
-from asks.approvals.reading import parse
+from asks.approvals.importing import Planned, import_items, plan_import
+from asks.approvals.items import ApprovalItem, Contents
+from asks.approvals.reading import parse_approvals
 
-__all__ = ["Contents", "Item", "Planned", "import_items", "parse", "plan"]
+__all__ = ["ApprovalItem", "Contents", "Planned", "import_items", "parse_approvals", "plan_import"]

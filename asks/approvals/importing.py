@@ -15,15 +15,15 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import registration, transitions
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.locking import lock_agent, lock_session
 from agents.models import Agent, Run, Session
 from agents.text import html
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from asks import raising
-from asks.approvals.items import Item
-from asks.draft_validation import BadDraft, check
+from asks.approvals.items import ApprovalItem
+from asks.draft_validation import BadDraft, check_draft
 from asks.drafts import AskDraft, OptionDraft
 from asks.ledger import chain
 from asks.lifecycle import AskStatus
@@ -37,7 +37,7 @@ MAX_REASON = 1000
 class Planned:
     """An item and the key it is known by. ``ask`` is what it was imported as before, if it was."""
 
-    item: Item
+    item: ApprovalItem
     key: str
     ask: Ask | None = None
 
@@ -46,7 +46,9 @@ class Planned:
         return self.ask is not None
 
 
-def plan(items: Iterable[Item], *, file: str, agent: Agent | None = None) -> list[Planned]:
+def plan_import(
+    items: Iterable[ApprovalItem], *, file: str, agent: Agent | None = None
+) -> list[Planned]:
     """Which items are new. An item is known by its words, its file, and which of the same it is."""
     counts: Counter[str] = Counter()
     keyed = []
@@ -65,14 +67,16 @@ def plan(items: Iterable[Item], *, file: str, agent: Agent | None = None) -> lis
 
 @transaction.atomic
 def import_items(
-    items: Sequence[Item], *, file: str, agent: Agent, by: AbstractBaseUser
-) -> tuple[list[Ask], list[tuple[Item, str]]]:
+    items: Sequence[ApprovalItem], *, file: str, agent: Agent, by: AbstractBaseUser
+) -> tuple[list[Ask], list[tuple[ApprovalItem, str]]]:
     """Import what is new, for an owner of the agent; the asks, and what could not be one with why.
 
     They live in a session of their own, so that nothing that waits elsewhere is disturbed.
     """
     lock_agent(agent.pk)
-    new = [planned for planned in plan(items, file=file, agent=agent) if not planned.is_known]
+    new = [
+        planned for planned in plan_import(items, file=file, agent=agent) if not planned.is_known
+    ]
     if not new:
         return [], []
     session = _session(agent)
@@ -83,13 +87,13 @@ def import_items(
             made.append(_import(session, run, planned, file, by))
         except BadDraft as error:
             refused.append((planned.item, str(error)))
-    events.record(
+    record_event(
         session,
         "state",
         actor=f"human:{by.get_username()}",
-        text=f"{len(made)} items were imported from {storable(file)[:200]}.",
+        text=f"{len(made)} items were imported from {make_storable(file)[:200]}.",
     )
-    transitions.restate(session, transitions.live_run(session))
+    transitions.store_status(session, transitions.live_run(session))
     return made, refused
 
 
@@ -122,34 +126,34 @@ def _import(session: Session, run: Run, planned: Planned, file: str, by: Abstrac
         request_key=planned.key,
         prompt=_prompt(item),
         options=tuple(
-            OptionDraft(f"opt{place}", storable(label))
+            OptionDraft(f"opt{place}", make_storable(label))
             for place, label in enumerate(item.options, start=1)
         ),
         free_text=True,
         context=_context(item, file),
     )
-    check(draft)
+    check_draft(draft)
     if item.decision:
         ask = _history(session, run, draft, item, file)
     else:
-        ask = raising.create(session, run, draft, imported=True)
-    chain.imported(ask, by=by, source=draft.context)
+        ask = raising.create_ask(session, run, draft, imported=True)
+    chain.append_import(ask, by=by, source=draft.context)
     return ask
 
 
-def _prompt(item: Item) -> str:
-    return str(storable("\n\n".join([item.text, *item.details])))
+def _prompt(item: ApprovalItem) -> str:
+    return str(make_storable("\n\n".join([item.text, *item.details])))
 
 
-def _context(item: Item, file: str) -> dict[str, str]:
+def _context(item: ApprovalItem, file: str) -> dict[str, str]:
     """Where it came from. The file's name only: its folder is this machine's business."""
     said = {"from": f"{file}, line {item.line}", "under": item.under}
     if item.decision:
         said |= {"the file says": item.decision, "by": item.by}
-    return {name: storable(words)[:2000] for name, words in said.items() if words}
+    return {name: make_storable(words)[:2000] for name, words in said.items() if words}
 
 
-def _history(session: Session, run: Run, draft: AskDraft, item: Item, file: str) -> Ask:
+def _history(session: Session, run: Run, draft: AskDraft, item: ApprovalItem, file: str) -> Ask:
     """A closed ask without a verdict, and with nobody as the one who closed it."""
     author = item.by or "somebody whom the file does not name"
     why = f"Imported: decided before, by {author}, as {file} says: {item.decision}"
@@ -159,11 +163,11 @@ def _history(session: Session, run: Run, draft: AskDraft, item: Item, file: str)
         agent=session.agent,
         request_key=draft.request_key,
         prompt=draft.prompt,
-        prompt_html=html.to_html(draft.prompt),
+        prompt_html=html.render_html(draft.prompt),
         context=draft.context,
         imported=True,
         status=AskStatus.WITHDRAWN,
         opened_at=session.locked_at,
         closed_at=session.locked_at,
-        close_reason=storable(why)[:MAX_REASON],
+        close_reason=make_storable(why)[:MAX_REASON],
     )

@@ -9,7 +9,7 @@ _BY = re.compile(r"\bby\s+@?([\w.'-]+(?: [A-Z][\w.'-]*)*)")
 
 
 @dataclass(frozen=True)
-class Item:
+class ApprovalItem:
     """One approval of a file. ``decision`` says in the file's words what came of it; empty: open."""
 
     line: int
@@ -26,11 +26,11 @@ class Item:
 class Contents:
     """The items of a file, in its order, and what was left out: (line, why)."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[ApprovalItem] = field(default_factory=list)
     left_out: list[tuple[int, str]] = field(default_factory=list)
 
 
-def who(said: str) -> str:
+def parse_person(said: str) -> str:
     """Who decided, if words such as “approved by Mia Wong on 3 May” say so."""
     found = _BY.search(said)
     return found.group(1).rstrip(".") if found else ""

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from asks.approvals import tables
-from asks.approvals.items import Contents, Item, options_in, who
+from asks.approvals.items import ApprovalItem, Contents, options_in, parse_person
 
 _CHECKBOX = re.compile(r"\[(.)\](?:\s+(.*))?\Z", re.DOTALL)
 _OPTIONS = re.compile(r"\s*(?:options?|choices?)\s*:\s*(.+)\Z", re.IGNORECASE | re.DOTALL)
@@ -26,7 +26,7 @@ _DECIDED = re.compile(
 )
 
 
-def parse(text: str) -> Contents:
+def parse_approvals(text: str) -> Contents:
     """Everything in the file that is an approval."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     contents, headings = Contents(), Headings()
@@ -38,7 +38,7 @@ def parse(text: str) -> Contents:
             if item is not None:
                 contents.items.append(replace(item, under=headings.path))
         elif token.type == "table_open":
-            tables.read(_inside(tokens, place), headings.path, contents)
+            tables.read_table(_inside(tokens, place), headings.path, contents)
     return contents
 
 
@@ -57,7 +57,7 @@ class Headings:
         return " / ".join(self._path.values())
 
 
-def _list_item(tokens: Sequence[Token], place: int) -> Item | None:
+def _list_item(tokens: Sequence[Token], place: int) -> ApprovalItem | None:
     """The item of a list, if it begins with a checkbox."""
     words = list(_own_words(_inside(tokens, place)))
     found = _CHECKBOX.match(words[0]) if words else None
@@ -68,10 +68,10 @@ def _list_item(tokens: Sequence[Token], place: int) -> Item | None:
         return None
     line = (tokens[place].map or [0])[0] + 1
     details, options = _options_of(words[1:])
-    return _judged(Item(line, text, details=details, options=options), mark)
+    return _judged(ApprovalItem(line, text, details=details, options=options), mark)
 
 
-def _judged(item: Item, mark: str) -> Item:
+def _judged(item: ApprovalItem, mark: str) -> ApprovalItem:
     """What the mark in the box, and what is written behind the text, say of an item."""
     trailer = _DECIDED.search(item.text)
     said = trailer.group(1).strip(" *.") if trailer else ""
@@ -81,7 +81,7 @@ def _judged(item: Item, mark: str) -> Item:
         note = "" if mark == " " else f"the mark [{mark}] is not known: taken as open"
         return replace(item, note=note)
     decision = said or ("dropped" if dropped else "ticked")
-    return replace(item, text=text or item.text, decision=decision, by=who(said))
+    return replace(item, text=text or item.text, decision=decision, by=parse_person(said))
 
 
 def _options_of(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

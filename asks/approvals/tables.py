@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markdown_it.token import Token
 
-from asks.approvals.items import Contents, Item, options_in, who
+from asks.approvals.items import ApprovalItem, Contents, options_in, parse_person
 
 QUESTION = ("question", "request", "approval", "item", "ask", "what", "action", "task", "change")
 STATUS = (
@@ -48,7 +48,7 @@ class Columns:
     status_name: str
 
 
-def read(tokens: Sequence[Token], under: str, contents: Contents) -> None:
+def read_table(tokens: Sequence[Token], under: str, contents: Contents) -> None:
     """Add the rows of a table to the contents, or say why it is left out."""
     rows = _rows(tokens)
     columns = _columns(rows[0][1]) if rows else None
@@ -89,7 +89,7 @@ def _first(names: Sequence[str], known: Sequence[str]) -> int | None:
 
 def _item(
     line: int, cells: Sequence[str], names: Sequence[str], columns: Columns, under: str
-) -> Item:
+) -> ApprovalItem:
     by = _cell(cells, columns.by)
     decision, note = _decision(_cell(cells, columns.status), by, columns)
     used = {columns.question, columns.status, columns.by, columns.options}
@@ -98,14 +98,14 @@ def _item(
         for place, (name, cell) in enumerate(zip(names, cells, strict=False))
         if place not in used and cell.strip()
     ]
-    return Item(
+    return ApprovalItem(
         line=line,
         text=cells[columns.question].strip(),
         under=under,
         details=tuple(details),
         options=options_in(_cell(cells, columns.options)),
         decision=decision,
-        by=(by or who(decision)) if decision else "",
+        by=(by or parse_person(decision)) if decision else "",
         note=note,
     )
 

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from agents.db.expressions import database_now
-from asks.canonical_json import canonical, moment
+from asks.canonical_json import canonical_json, iso_moment
 from asks.ledger import signing_key
 from asks.ledger.chain import GENESIS, VERSION
 from asks.models import Anchor
@@ -37,7 +37,7 @@ ORDER BY chain, seq DESC
 """
 
 
-def anchor_if_due() -> Anchor | None:
+def write_anchor_if_due() -> Anchor | None:
     """Anchor when the last one is older than ``LEDGER_ANCHOR_SECONDS`` and something moved.
 
     For the worker's tick: cheap, safe on any number of workers, and it never raises.
@@ -47,14 +47,14 @@ def anchor_if_due() -> Anchor | None:
         due = timedelta(seconds=settings.LEDGER_ANCHOR_SECONDS)
         if last is not None and last.at + due > database_now():
             return None
-        return anchor()
+        return write_anchor()
     except OSError:
         log.exception("The ledger could not be anchored.")
         return None
 
 
 @transaction.atomic
-def anchor() -> Anchor | None:
+def write_anchor() -> Anchor | None:
     """Sign where the chains stand now. None when nothing moved, or another worker is at it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('asks.ledger.anchors'))")
@@ -87,12 +87,12 @@ def _moved_heads(last: Anchor | None) -> dict[str, list[Any]]:
 def _sign(last: Anchor | None, heads: dict[str, list[Any]]) -> Anchor:
     key, at = signing_key.signing_key(), database_now()
     number = last.number + 1 if last else 1
-    body = canonical(
+    body = canonical_json(
         {
             "v": VERSION,
             "number": number,
             "prev": last.hash if last else GENESIS,
-            "at": moment(at),
+            "at": iso_moment(at),
             "heads": heads,
         }
     )
@@ -100,7 +100,7 @@ def _sign(last: Anchor | None, heads: dict[str, list[Any]]) -> Anchor:
         number=number,
         at=at,
         hash=hashlib.sha256(body).hexdigest(),
-        public_key=signing_key.public_key(key),
+        public_key=signing_key.public_key_of(key),
         signature=key.sign(PREFIX + body).hex(),
         body=body.decode(),
     )
@@ -115,7 +115,7 @@ def _log_path() -> Path:
     return Path(settings.STATE_DIR) / LOG
 
 
-def noted() -> dict[int, str]:
+def noted_heads() -> dict[int, str]:
     """The anchors that this machine made, as it wrote them down: {number: hash}."""
     try:
         lines = _log_path().read_text().splitlines()

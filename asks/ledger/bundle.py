@@ -17,7 +17,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.db.expressions import database_now
-from asks.canonical_json import canonical, moment
+from asks.canonical_json import canonical_json, iso_moment
 from asks.ledger import signing_key
 from asks.ledger.verify import whole
 from asks.models import Anchor
@@ -26,7 +26,7 @@ FORMAT = "needs-you ledger 1"
 PREFIX = b"needs-you ledger bundle v1\n"
 
 
-def export(to: Path) -> dict[str, Any]:
+def export_bundle(to: Path) -> dict[str, Any]:
     """Write the bundle; its manifest. Raises OSError. A file that is there is not overwritten."""
     key = signing_key.signing_key()
     with to.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
@@ -36,14 +36,14 @@ def export(to: Path) -> dict[str, Any]:
                 "records.jsonl": _write(bundle, "records.jsonl", _records()),
                 "anchors.jsonl": _write(bundle, "anchors.jsonl", _anchors()),
             }
-            at = moment(database_now())
+            at = iso_moment(database_now())
         manifest = {
             "format": FORMAT,
             "made_at": at,
-            "public_key": signing_key.public_key(key),
+            "public_key": signing_key.public_key_of(key),
             "files": files,
         }
-        signed = canonical(manifest)
+        signed = canonical_json(manifest)
         bundle.writestr("manifest.json", signed)
         bundle.writestr("manifest.sig", key.sign(PREFIX + signed).hex())
     return manifest

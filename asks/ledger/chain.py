@@ -6,8 +6,8 @@ share. A line is written in the transaction of what it tells, under the session'
 workspace's chains, an advisory lock of the chain. What the lines prove: docs/ledger.md.
 
 Kinds: verdict, vote, refusal, withdrawn, expired, superseded, imported; and by other verbs, through
-``about``: policy_changed, key_created, key_revoked, delegated, delegation_revoked, dropped; through
-``append``: extended, escalated.
+``append_row``: policy_changed, key_created, key_revoked, delegated, delegation_revoked, dropped; through
+``append_record``: extended, escalated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.db import connection, transaction
 
 from agents.db import statements
 from agents.models import Session
-from asks.canonical_json import canonical, moment
+from asks.canonical_json import canonical_json, iso_moment
 from asks.ledger import device, record_facts
 from asks.models import Ask, LedgerRecord, Refusal, Verdict, Vote
 
@@ -59,7 +59,7 @@ class Entry:
     facts: dict[str, Any]
 
 
-def append(
+def append_record(
     kind: str,
     *,
     subject: str,
@@ -77,7 +77,7 @@ def append(
     return _write(chain, Entry(kind, subject, actor, data))
 
 
-def about(
+def append_row(
     kind: str,
     pk: int,
     *,
@@ -86,56 +86,56 @@ def about(
     actor: str = "system",
 ) -> LedgerRecord:
     """The same of a row that ``record_facts`` knows how to tell. ``names`` are those of today."""
-    data = {**record_facts.of(kind, pk), "names": names}
+    data = {**record_facts.facts_of(kind, pk), "names": names}
     subject = f"{record_facts.TOLD[kind].subject}:{pk}"
-    return append(kind, subject=subject, data=data, session=session, actor=actor)
+    return append_record(kind, subject=subject, data=data, session=session, actor=actor)
 
 
-def verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
+def append_verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
     """Record a verdict, with all that is needed to prove it later."""
     facts = {
-        **record_facts.of("verdict", verdict.pk),
+        **record_facts.facts_of("verdict", verdict.pk),
         "names": {"agent": ask.agent.slug, "by": answer.by.get_username()},
         "waited_seconds": int((verdict.decided_at - ask.opened_at).total_seconds()),
-        "device": device.current(),
+        "device": device.current_device(),
         "proof": answer.proof.facts() if answer.proof else None,
     }
     entry = Entry("verdict", f"verdict:{verdict.pk}", _human(answer.by), facts)
     return _follow(f"session:{ask.session_id}", entry)  # whoever answers holds the session's lock
 
 
-def vote(vote: Vote, answer: Answer) -> LedgerRecord:
+def append_vote(vote: Vote, answer: Answer) -> LedgerRecord:
     """Record one of several votes."""
     facts = {
-        **record_facts.of("vote", vote.pk),
+        **record_facts.facts_of("vote", vote.pk),
         "names": {"by": answer.by.get_username()},
-        "device": device.current(),
+        "device": device.current_device(),
         "proof": answer.proof.facts() if answer.proof else None,
     }
     entry = Entry("vote", f"vote:{vote.pk}", _human(answer.by), facts)
     return _write(f"session:{vote.ask.session_id}", entry)
 
 
-def refusal(refusal: Refusal, *, actor: str = "") -> LedgerRecord:
+def append_refusal(refusal: Refusal, *, actor: str = "") -> LedgerRecord:
     """Record an answer that was turned down, in its ask's chain if the ask exists."""
-    facts = {**record_facts.of("refusal", refusal.pk), "device": device.current()}
+    facts = {**record_facts.facts_of("refusal", refusal.pk), "device": device.current_device()}
     chain = f"session:{refusal.ask.session_id}" if refusal.ask else "workspace:refusal"
     who = actor or (_human(refusal.by) if refusal.by else "unknown")
     return _write(chain, Entry("refusal", f"refusal:{refusal.pk}", who, facts))
 
 
-def closing(ask: Ask) -> LedgerRecord:
+def append_closing(ask: Ask) -> LedgerRecord:
     """Record an ask that was closed without an answer: withdrawn, expired or superseded."""
     who = _human(ask.closed_by) if ask.closed_by else "system"
-    facts = {**record_facts.of(ask.status, ask.pk), "names": {"agent": ask.agent.slug}}
+    facts = {**record_facts.facts_of(ask.status, ask.pk), "names": {"agent": ask.agent.slug}}
     entry = Entry(ask.status, f"ask:{ask.pk}", who, facts)
     return _follow(f"session:{ask.session_id}", entry)  # nor does anybody close without it
 
 
-def imported(ask: Ask, *, by: AbstractBaseUser, source: dict[str, Any]) -> LedgerRecord:
+def append_import(ask: Ask, *, by: AbstractBaseUser, source: dict[str, Any]) -> LedgerRecord:
     """Record what a person took over from a file: an open ask, or one that is history."""
     facts = {
-        **record_facts.of("imported", ask.pk),
+        **record_facts.facts_of("imported", ask.pk),
         "names": {"agent": ask.agent.slug, "by": by.get_username()},
         "source": source,
     }
@@ -154,10 +154,10 @@ def record_after(head: Head, entry: Entry, at: datetime) -> LedgerRecord:
         "kind": entry.kind,
         "subject": entry.subject,
         "actor": entry.actor[:200],
-        "at": moment(at),
+        "at": iso_moment(at),
         "facts": entry.facts,
     }
-    text = canonical(body)
+    text = canonical_json(body)
     return LedgerRecord(
         hash=hashlib.sha256(text).hexdigest(),
         chain=head.chain,
@@ -177,9 +177,9 @@ def _write(chain: str, entry: Entry) -> LedgerRecord:
 
 def _follow(chain: str, entry: Entry) -> LedgerRecord:
     """Write the next record of a chain that is locked."""
-    ((at, seq, last),) = statements.rows_of(_HEAD, chain)
+    ((at, seq, last),) = statements.query(_HEAD, chain)
     record = record_after(Head(chain, seq or 0, last or GENESIS), entry, at)
-    statements.add(record)
+    statements.insert(record)
     return record
 
 

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 _device: ContextVar[str] = ContextVar("device", default="")
 
 
-def current() -> str:
+def current_device() -> str:
     """The device class of what is being done now; empty when nobody said."""
     return _device.get()
 

@@ -137,25 +137,25 @@ FROM asks_delegation d WHERE d.id = ANY(%s)
 
 
 @dataclass(frozen=True)
-class Told:
+class FactSource:
     """What a kind of record tells of: the name before the id in its subject, and how to ask for it."""
 
     subject: str
     query: LiteralString
 
 
-TOLD: dict[str, Told] = {
-    "verdict": Told("verdict", _VERDICT),
-    "vote": Told("vote", _VOTE),
-    "refusal": Told("refusal", _REFUSAL),
-    "withdrawn": Told("ask", _CLOSED_ASK),
-    "expired": Told("ask", _CLOSED_ASK),
-    "superseded": Told("ask", _CLOSED_ASK),
-    "imported": Told("ask", _IMPORTED),
-    "dropped": Told("ask", _DROPPED),
-    "policy_changed": Told("policy", _POLICY),
-    "delegated": Told("delegation", _DELEGATION),
-    "delegation_revoked": Told("delegation", _REVOKED_DELEGATION),
+TOLD: dict[str, FactSource] = {
+    "verdict": FactSource("verdict", _VERDICT),
+    "vote": FactSource("vote", _VOTE),
+    "refusal": FactSource("refusal", _REFUSAL),
+    "withdrawn": FactSource("ask", _CLOSED_ASK),
+    "expired": FactSource("ask", _CLOSED_ASK),
+    "superseded": FactSource("ask", _CLOSED_ASK),
+    "imported": FactSource("ask", _IMPORTED),
+    "dropped": FactSource("ask", _DROPPED),
+    "policy_changed": FactSource("policy", _POLICY),
+    "delegated": FactSource("delegation", _DELEGATION),
+    "delegation_revoked": FactSource("delegation", _REVOKED_DELEGATION),
 }
 
 #: What has no record: rows that were written past the ledger, or whose record was taken away.
@@ -211,20 +211,22 @@ ORDER BY d.id LIMIT 1""",
 }
 
 
-def tell_also(kinds: Mapping[str, Told], unrecorded: Mapping[str, LiteralString]) -> None:
+def register_facts(
+    kinds: Mapping[str, FactSource], unrecorded: Mapping[str, LiteralString]
+) -> None:
     """Make kinds of records known whose rows belong to a layer above this one."""
     TOLD.update(kinds)
     UNRECORDED.update(unrecorded)
 
 
-def of(kind: str, pk: int) -> dict[str, Any]:
+def facts_of(kind: str, pk: int) -> dict[str, Any]:
     """The facts of one row, which exists. ``pk`` is the number in the record's subject."""
-    return of_all(kind, [pk])[pk]
+    return facts_of_all(kind, [pk])[pk]
 
 
-def of_all(kind: str, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+def facts_of_all(kind: str, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
     """The facts of those rows that exist, by id."""
-    return {pk: _parsed(facts) for pk, facts in statements.rows_of(TOLD[kind].query, list(ids))}
+    return {pk: _parsed(facts) for pk, facts in statements.query(TOLD[kind].query, list(ids))}
 
 
 def _parsed(facts: Json) -> dict[str, Any]:

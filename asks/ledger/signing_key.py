@@ -43,14 +43,14 @@ def _make(path: Path) -> None:
         draft.unlink()
 
 
-def public_key(key: Ed25519PrivateKey) -> str:
+def public_key_of(key: Ed25519PrivateKey) -> str:
     """The public half in hex."""
     return key.public_key().public_bytes_raw().hex()
 
 
 def trusted_keys() -> frozenset[str]:
     """The public keys whose signatures count here: this machine's, and those the settings name."""
-    own = {public_key(signing_key())} if _path().exists() else set()
+    own = {public_key_of(signing_key())} if _path().exists() else set()
     return frozenset(own | set(settings.LEDGER_TRUSTED_KEYS))
 
 

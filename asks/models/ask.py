@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import JSONField, Q, Value
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from agents.models import Agent, Run, Session
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
 
@@ -173,7 +173,7 @@ class Option(models.Model):
                 condition=~Q(key="") & ~Q(label=""), name="an_option_has_a_name"
             ),
         ]
-        triggers = append_only("options")
+        triggers = append_only_triggers("options")
 
     def __str__(self) -> str:
         return self.label
@@ -210,7 +210,7 @@ class Gate(models.Model):
                 name="a_gate_is_bound",
             ),
         ]
-        triggers = append_only("gates")
+        triggers = append_only_triggers("gates")
 
     def __str__(self) -> str:
         return f"gate {self.number}: {self.operation}"

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from asks.models.ask import Ask
 
 
@@ -60,7 +60,7 @@ class Dropped(models.Model):
         constraints = [
             models.CheckConstraint(condition=~Q(reason=""), name="dropping_has_a_reason"),
         ]
-        triggers = append_only("dropped")
+        triggers = append_only_triggers("dropped")
 
     def __str__(self) -> str:
         return self.reason[:80]

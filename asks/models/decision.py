@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from asks.lifecycle import Meaning, Reason
 from asks.models.ask import Ask, Option
 
@@ -56,7 +56,7 @@ class Verdict(models.Model):
             ),
         ]
         indexes = [models.Index(fields=["decided_by", "-decided_at"], name="verdicts_by_person")]
-        triggers = append_only("verdicts")
+        triggers = append_only_triggers("verdicts")
 
     def __str__(self) -> str:
         return self.option_label or self.text[:80]
@@ -87,7 +87,7 @@ class Refusal(models.Model):
 
     class Meta:
         ordering = ("-created_at", "-id")
-        triggers = append_only("refusals")
+        triggers = append_only_triggers("refusals")
 
     def __str__(self) -> str:
         return self.get_reason_display()

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from agents.models import Run, Session
 from asks.models.ask import Ask
 
@@ -31,7 +31,7 @@ class Grant(models.Model):
     class Meta:
         ordering = ("id",)
         indexes = [models.Index(fields=["session", "action_hash"], name="grants_by_action")]
-        triggers = append_only("grants")
+        triggers = append_only_triggers("grants")
 
     def __str__(self) -> str:
         return self.operation
@@ -49,7 +49,7 @@ class Redemption(models.Model):
 
     class Meta:
         ordering = ("id",)
-        triggers = append_only("redemptions")
+        triggers = append_only_triggers("redemptions")
 
     def __str__(self) -> str:
         return f"redemption of {self.grant_id}"
@@ -84,7 +84,7 @@ class Effect(models.Model):
                 condition=Q(end="unknown") ^ Q(asked=None), name="what_is_unknown_is_asked"
             ),
         ]
-        triggers = append_only("effects")
+        triggers = append_only_triggers("effects")
 
     def __str__(self) -> str:
         return self.get_end_display()

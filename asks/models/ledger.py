@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 
 #: Kinds of which a subject has one record at most.
 ONCE = (
@@ -52,7 +52,7 @@ class LedgerRecord(models.Model):
             models.CheckConstraint(condition=Q(seq__gte=1), name="ledger_chains_count_from_one"),
         ]
         indexes = [models.Index(fields=["at"], name="ledger_by_time")]
-        triggers = append_only("ledger")
+        triggers = append_only_triggers("ledger")
 
     def __str__(self) -> str:
         return f"{self.chain} {self.seq}"
@@ -75,7 +75,7 @@ class Anchor(models.Model):
 
     class Meta:
         ordering = ("number",)
-        triggers = append_only("anchors")
+        triggers = append_only_triggers("anchors")
 
     def __str__(self) -> str:
         return f"anchor {self.number}"

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from agents.models import Agent
 
 
@@ -35,7 +35,7 @@ class Policy(models.Model):
                 condition=Q(version__gte=1) & ~Q(why=""), name="a_policy_has_a_reason"
             ),
         ]
-        triggers = append_only("policies")
+        triggers = append_only_triggers("policies")
 
     def __str__(self) -> str:
         return f"{self.agent} v{self.version}"

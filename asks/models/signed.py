@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from asks.models.decision import Refusal, Verdict
 
 
@@ -25,7 +25,7 @@ class SignedFile(models.Model):
 
     class Meta:
         ordering = ("-seen_at", "-id")
-        triggers = append_only("signed_files")
+        triggers = append_only_triggers("signed_files")
 
     def __str__(self) -> str:
         return self.name

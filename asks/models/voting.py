@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from asks.lifecycle import Meaning
 from asks.models.ask import Ask, Option
 
@@ -37,7 +37,7 @@ class Vote(models.Model):
             models.UniqueConstraint(fields=["ask", "voter"], name="a_person_votes_once"),
             models.UniqueConstraint(fields=["ask", "principal"], name="a_name_counts_once"),
         ]
-        triggers = append_only("votes")
+        triggers = append_only_triggers("votes")
 
     def __str__(self) -> str:
         return f"{self.voter}: {self.option_label}"

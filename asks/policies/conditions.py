@@ -32,12 +32,12 @@ _ALLOWED = (
 _NAMES = ("params", "operation")
 
 
-def check(rule: str) -> None:
+def check_condition(rule: str) -> None:
     """Whether a rule can be read at all. Raises BadCondition with what is wrong."""
     _parsed(rule)
 
 
-def holds(rule: str, *, operation: str, params: Json) -> bool:
+def condition_holds(rule: str, *, operation: str, params: Json) -> bool:
     """Whether a rule is true of an action. Raises BadCondition when that cannot be said."""
     reader = _Reader({"params": params, "operation": operation})
     try:

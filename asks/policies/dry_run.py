@@ -14,7 +14,7 @@ from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import Meaning
 from asks.models import Ask, Gate, Grant, Verdict
 from asks.policies.rules import Document, Terms
-from asks.policies.versions import InForce, Ruling, in_force, judge
+from asks.policies.versions import PolicyInForce, Ruling, judge_draft, policy_in_force
 
 MOST = 1000
 
@@ -31,33 +31,33 @@ class Changed:
 
 def dry_run(agent: Agent, document: Document) -> list[Changed]:
     """What would have changed, newest first. The policy in force is what it is compared with."""
-    now, then = in_force(agent.pk), InForce(-1, document)
+    now, then = policy_in_force(agent.pk), PolicyInForce(-1, document)
     found = [*_of_asks(agent, now, then), *_of_allowed(agent, now, then)]
     return [changed for changed in found if changed.changes]
 
 
-def _of_asks(agent: Agent, now: InForce, then: InForce) -> Iterator[Changed]:
+def _of_asks(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[Changed]:
     asks = Ask.objects.filter(agent=agent).select_related("gate").prefetch_related("options")
     for ask in asks.order_by("-pk")[:MOST]:
-        draft, gate = asking_again.draft_of(ask), binding.gate_of(ask)
+        draft, gate = asking_again.draft_from(ask), binding.gate_of(ask)
         before, after = (_judged(policy, draft, gate) for policy in (now, then))
         operation = gate.operation if gate else "a question"
         operation = "(confidential)" if ask.confidential else operation
         yield Changed(f"ask {ask.pk}", operation, ask.pk, tuple(_differences(before, after)))
 
 
-def _of_allowed(agent: Agent, now: InForce, then: InForce) -> Iterator[Changed]:
+def _of_allowed(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[Changed]:
     """What a policy let pass. A ``once`` that was used up counts as approved before."""
     allowed: QuerySet[Grant] = Grant.objects.filter(session__agent=agent, ask=None)
     for grant in allowed.order_by("-pk")[:MOST]:
         action = ActionDraft(grant.operation, grant.params)
         draft = AskDraft(request_key=grant.request_key, prompt="-", action=action)
-        before, after = (judge(policy, draft, lambda _: True) for policy in (now, then))
+        before, after = (judge_draft(policy, draft, lambda _: True) for policy in (now, then))
         what = f"allowed {grant.pk}"
         yield Changed(what, grant.operation, None, tuple(_differences(before, after)))
 
 
-def _judged(policy: InForce, draft: AskDraft, gate: Gate | None) -> Ruling:
+def _judged(policy: PolicyInForce, draft: AskDraft, gate: Gate | None) -> Ruling:
     def approved_before(operation: str) -> bool:
         earlier = Verdict.objects.filter(
             ask__gate__session=gate.session_id if gate else None,
@@ -67,7 +67,7 @@ def _judged(policy: InForce, draft: AskDraft, gate: Gate | None) -> Ruling:
         )
         return earlier.exists()
 
-    return judge(policy, draft, approved_before)
+    return judge_draft(policy, draft, approved_before)
 
 
 def _differences(before: Ruling, after: Ruling) -> Iterator[str]:

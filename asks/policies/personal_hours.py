@@ -12,13 +12,13 @@ from asks.models import PersonalHours
 from asks.policies.working_hours import WorkingHours
 
 
-def of(person: AbstractBaseUser) -> WorkingHours | None:
+def hours_of(person: AbstractBaseUser) -> WorkingHours | None:
     """When a person is there; None for somebody who has not said so."""
     found = PersonalHours.objects.filter(person=person.pk).first()
     return _read(found) if found else None
 
 
-def say(person: AbstractBaseUser, said: dict[str, Json]) -> WorkingHours:
+def set_hours(person: AbstractBaseUser, said: dict[str, Json]) -> WorkingHours:
     """Keep what a person says of themselves: {zone, days, opens, closes}. Raises ValidationError."""
     try:
         hours = WorkingHours.model_validate(said)
@@ -36,12 +36,12 @@ def say(person: AbstractBaseUser, said: dict[str, Json]) -> WorkingHours:
     return hours
 
 
-def forget(person: AbstractBaseUser) -> None:
+def clear_hours(person: AbstractBaseUser) -> None:
     """They are always there again."""
     PersonalHours.objects.filter(person=person.pk).delete()
 
 
-def of_all(people: QuerySet[User]) -> tuple[WorkingHours, ...]:
+def hours_of_all(people: QuerySet[User]) -> tuple[WorkingHours, ...]:
     """The hours of people who answer together. Empty if one of them is always there, or nobody is."""
     wanted = set(people.values_list("pk", flat=True))
     said = PersonalHours.objects.filter(person__in=wanted).order_by("person")

@@ -153,7 +153,7 @@ class Rule(Terms):
     @classmethod
     def _readable(cls, rule: str | None) -> str | None:
         if rule is not None:
-            conditions.check(rule)
+            conditions.check_condition(rule)
         return rule
 
     @model_validator(mode="after")

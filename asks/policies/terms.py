@@ -28,7 +28,7 @@ from asks.policies.working_hours import WorkingHours
 DEFAULT_EXTENSIONS = 3
 
 
-class Kept(BaseModel):
+class AskTerms(BaseModel):
     """The terms as they stand with an ask. What is missing is the default: one answer, no more rules."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -61,17 +61,17 @@ class Kept(BaseModel):
 
 
 @lru_cache(maxsize=1)
-def _default() -> Kept:
-    return Kept()
+def _default() -> AskTerms:
+    return AskTerms()
 
 
-def of(ask: Ask) -> Kept:
+def terms_of(ask: Ask) -> AskTerms:
     """The terms of an ask."""
-    return Kept.model_validate(ask.terms) if ask.terms else _default()
+    return AskTerms.model_validate(ask.terms) if ask.terms else _default()
 
 
 @dataclass
-class Settled:
+class AppliedTerms:
     """The columns of an ask that its terms fill, and what is to be said about it later."""
 
     terms: dict[str, Any] = field(default_factory=dict)
@@ -91,14 +91,14 @@ class Settled:
         }
 
 
-def settle(
+def apply_terms(
     session: Session, run: Run, draft: AskDraft, ruling: Ruling, expires_at: datetime | None = None
-) -> Settled:
+) -> AppliedTerms:
     """What a ruling means for a draft on a locked session. Raises BadDraft if it cannot be kept.
 
     ``expires_at`` is a deadline that stands already.
     """
-    settled = Settled(confidential=bool(ruling.terms.confidential), expires_at=expires_at)
+    settled = AppliedTerms(confidential=bool(ruling.terms.confidential), expires_at=expires_at)
     settled.answered_by = _group(ruling.terms.answered_by)
     said: dict[str, Any] = {}
     _several(draft, ruling, said)
@@ -113,7 +113,7 @@ def settle(
         _count_voters(session, settled, said)
         said["policy"] = ruling.version
         said["rule"] = ruling.rule.operation if ruling.rule else ""
-    settled.terms = Kept.model_validate(said).model_dump(mode="json", exclude_defaults=True)
+    settled.terms = AskTerms.model_validate(said).model_dump(mode="json", exclude_defaults=True)
     return settled
 
 
@@ -136,7 +136,7 @@ def _several(draft: AskDraft, ruling: Ruling, said: dict[str, Any]) -> None:
     said["quorum"] = quorum
 
 
-def _count_voters(session: Session, settled: Settled, said: dict[str, Any]) -> None:
+def _count_voters(session: Session, settled: AppliedTerms, said: dict[str, Any]) -> None:
     """How many people could vote when it was asked, for the card."""
     if "quorum" in said:
         asked = Ask(agent_id=session.agent_id, answered_by=settled.answered_by)
@@ -144,7 +144,7 @@ def _count_voters(session: Session, settled: Settled, said: dict[str, Any]) -> N
 
 
 def _four_eyes(
-    session: Session, run: Run, ruling: Ruling, settled: Settled, said: dict[str, Any]
+    session: Session, run: Run, ruling: Ruling, settled: AppliedTerms, said: dict[str, Any]
 ) -> None:
     """Bars whom the run was started for; where the policy says so, not the only one who can answer."""
     wanted = ruling.terms.four_eyes
@@ -174,7 +174,7 @@ def _started_for(run: Run) -> list[User]:
 
 
 def _deadlines(
-    session: Session, draft: AskDraft, ruling: Ruling, settled: Settled, said: dict[str, Any]
+    session: Session, draft: AskDraft, ruling: Ruling, settled: AppliedTerms, said: dict[str, Any]
 ) -> None:
     """When it expires, and what is said before that; in the owners' working hours, if they have some."""
     terms, now = ruling.terms, session.locked_at
@@ -182,7 +182,7 @@ def _deadlines(
     if draft.expires_in is not None:
         settled.expires_at = now + draft.expires_in
     elif terms.expires_after is not None:
-        at = working_hours.after(now, terms.expires_after, *hours)
+        at = working_hours.add_working_time(now, terms.expires_after, *hours)
         settled.expires_at = settled.expires_at or at
     if terms.expires_after is not None and settled.expires_at is not None:
         said["extend_by"] = terms.expires_after
@@ -192,17 +192,17 @@ def _deadlines(
         (NudgeKind.ESCALATION, terms.escalate_after, terms.escalate_to or ""),
     ):
         if wait is not None:
-            due = working_hours.after(now, wait, *hours)
+            due = working_hours.add_working_time(now, wait, *hours)
             settled.nudges.append(Nudge(kind=kind, due_at=due, to=to))
             if kind == NudgeKind.ESCALATION and terms.escalated_may_answer:
                 said["escalate_to"], said["escalate_at"] = to.removeprefix(GROUP), due
     if settled.expires_at is not None and terms.warn_before is not None:
         said["warn_before"] = terms.warn_before
-        settled.nudges.append(warning(settled.expires_at, terms.warn_before))
+        settled.nudges.append(warning_nudge(settled.expires_at, terms.warn_before))
 
 
 def _calendars(
-    session: Session, ruling: Ruling, settled: Settled, said: dict[str, Any]
+    session: Session, ruling: Ruling, settled: AppliedTerms, said: dict[str, Any]
 ) -> tuple[WorkingHours, ...]:
     """The policy's hours, or else those of the people who answer, where any time is counted."""
     if ruling.document.working_hours is not None:
@@ -212,12 +212,12 @@ def _calendars(
     if not (terms.expires_after or terms.remind_after or terms.escalate_after):
         return ()
     asked = Ask(agent_id=session.agent_id, answered_by=settled.answered_by)
-    found = personal_hours.of_all(people_who_answer(asked).exclude(pk__in=settled.barred))
+    found = personal_hours.hours_of_all(people_who_answer(asked).exclude(pk__in=settled.barred))
     if found:
         said["people_hours"] = found
     return found
 
 
-def warning(expires_at: datetime, before: timedelta, number: int = 0) -> Nudge:
+def warning_nudge(expires_at: datetime, before: timedelta, number: int = 0) -> Nudge:
     """The warning that goes with a deadline."""
     return Nudge(kind=NudgeKind.WARNING, due_at=expires_at - before, round=number)

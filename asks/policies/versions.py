@@ -31,14 +31,14 @@ MAX_RULES_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class InForce:
+class PolicyInForce:
     """A version with what it says."""
 
     version: int
     document: Document
 
 
-BUILT_IN = InForce(0, Document())
+BUILT_IN = PolicyInForce(0, Document())
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def version_in_force(agent_id: int) -> int:
     return versions[0][0] if versions else 0
 
 
-def in_force(agent_id: int) -> InForce:
+def policy_in_force(agent_id: int) -> PolicyInForce:
     """The policy that holds for an agent now."""
     newest = _NEWEST.first(agent_id)
-    return InForce(newest.version, document_of(newest.rules)) if newest else BUILT_IN
+    return PolicyInForce(newest.version, document_of(newest.rules)) if newest else BUILT_IN
 
 
 _NEWEST = Prepared(lambda pk: Policy.objects.filter(agent=pk).order_by("-version")[:1])
@@ -90,7 +90,7 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
     """Put a new version in force, from this moment. Raises ValidationError per field."""
     from asks.ledger import chain  # the ledger reads verdicts' answers, which know of policies
 
-    document = checked(rules)
+    document = check_rules(rules)
     if is_blank(why) or not is_storable(why) or len(why) > 1000:
         raise ValidationError({"why": "Say in up to 1000 characters why it is changed."})
     agent = lock_agent(agent_id)
@@ -102,11 +102,11 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
         made_by_id=by.pk,
     )
     names: dict[str, str | None] = {"agent": agent.slug, "by": by.get_username()}
-    chain.about("policy_changed", made.pk, names=names, actor=f"human:{by.get_username()}")
+    chain.append_row("policy_changed", made.pk, names=names, actor=f"human:{by.get_username()}")
     return made
 
 
-def checked(rules: Json) -> Document:
+def check_rules(rules: Json) -> Document:
     """Rules as they came in, read and checked whole. Raises ValidationError for the field."""
     try:
         if len(json.dumps(rules)) > MAX_RULES_BYTES:
@@ -132,13 +132,15 @@ def _in_words(error: ShapeError) -> list[str]:
 
 def ruling_for(session: Session, draft: AskDraft) -> Ruling:
     """What the policy in force says of a draft of a locked session."""
-    policy = in_force(session.agent_id)
-    return judge(
+    policy = policy_in_force(session.agent_id)
+    return judge_draft(
         policy, draft, lambda operation: _approved_before(session, operation, policy.version)
     )
 
 
-def judge(policy: InForce, draft: AskDraft, approved_before: Callable[[str], bool]) -> Ruling:
+def judge_draft(
+    policy: PolicyInForce, draft: AskDraft, approved_before: Callable[[str], bool]
+) -> Ruling:
     """What a policy says of a draft. ``approved_before`` is asked where once is enough."""
     document = policy.document
     if draft.action is None:
@@ -170,7 +172,7 @@ def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str
     """A rule that cannot be decided for these arguments leaves it to a person."""
     when = rule.when or ""
     try:
-        needed = conditions.holds(when, operation=action.operation, params=action.params)
+        needed = conditions.condition_holds(when, operation=action.operation, params=action.params)
     except conditions.BadCondition as error:
         return True, f"{name} could not be decided: {error}"
     says = "is true" if needed else "is not true"

@@ -51,7 +51,7 @@ class WorkingHours(BaseModel):
         return opens, closes
 
 
-def after(start: datetime, wait: timedelta, *hours: WorkingHours) -> datetime:
+def add_working_time(start: datetime, wait: timedelta, *hours: WorkingHours) -> datetime:
     """The moment at which so much time has passed since ``start`` in which somebody was there.
 
     Of several, it is enough that one is there; without any, all time counts.

@@ -85,19 +85,19 @@ class Judged:
 def scan_for_worker() -> int:
     """Judge what is new, for the worker's tick; how many decisions took effect. It never raises."""
     try:
-        return sum(seen.answered for seen in scan())
+        return sum(seen.answered for seen in scan_folder())
     except ChannelError as error:
         log.error("%s", error)  # noqa: TRY400  the sentence is the whole of it
         return 0
 
 
-def scan() -> list[Seen]:
+def scan_folder() -> list[Seen]:
     """Judge every file that was not judged before. Raises ChannelError. Nothing when not set up."""
     if not settings.SIGNED_CHANNEL:
         return []
     allowed = _allowed_signers()
     try:
-        with sshsig.verifier(allowed) as verifier:
+        with sshsig.make_verifier(allowed) as verifier:
             return [seen for name in _unknown(allowed) if (seen := _look(name, allowed, verifier))]
     except sshsig.NoKeygen as error:
         raise ChannelError(str(error)) from error
@@ -111,10 +111,10 @@ def _allowed_signers() -> bytes:
     if path.resolve().is_relative_to(Path(settings.SIGNED_CHANNEL).resolve()):
         raise ChannelError(f"{path} must not lie in the folder that decisions are dropped in.")
     try:
-        with safe_files.folder(str(path.parent)) as folder:
-            content = safe_files.read(path.name, at=folder, most=MOST_SIGNERS)
+        with safe_files.open_folder(str(path.parent)) as folder:
+            content = safe_files.read_file(path.name, at=folder, most=MOST_SIGNERS)
             mode = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode
-    except (OSError, safe_files.Unreadable) as error:
+    except (OSError, safe_files.UnreadableFile) as error:
         raise ChannelError(f"{path} cannot be read: {error}.") from error
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise ChannelError(f"{path} can be written by others than its owner.")
@@ -135,7 +135,7 @@ def _unknown(allowed: bytes) -> list[str]:
 @contextmanager
 def _folder() -> Iterator[int]:
     try:
-        with safe_files.folder(settings.SIGNED_CHANNEL) as folder:
+        with safe_files.open_folder(settings.SIGNED_CHANNEL) as folder:
             yield folder
     except OSError as error:
         raise ChannelError(
@@ -146,11 +146,13 @@ def _folder() -> Iterator[int]:
 def _read(name: str, folder: int) -> Found | None:
     """One decision file with its signature; None while one of the two is missing or in the making."""
     try:
-        document = safe_files.read(name, at=folder, most=MOST_DOCUMENT)
-        return Found(name, document, safe_files.read(f"{name}.sig", at=folder, most=MOST_SIGNATURE))
+        document = safe_files.read_file(name, at=folder, most=MOST_DOCUMENT)
+        return Found(
+            name, document, safe_files.read_file(f"{name}.sig", at=folder, most=MOST_SIGNATURE)
+        )
     except safe_files.Changing:
         return None
-    except safe_files.Unreadable as why:
+    except safe_files.UnreadableFile as why:
         return Found(name, flaw=str(why))
 
 
@@ -197,7 +199,7 @@ def _refusal_of(judged: Judged) -> Refusal:
 
 def _judge(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
     """Who signed, then what: nothing a file says counts before its signature does."""
-    claims = document.claims(file.document)
+    claims = document.claims_in(file.document)
     ask_ref = printable(str(claims.get("ask", file.name)), 64)
     try:
         if file.flaw:
@@ -205,7 +207,7 @@ def _judge(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
         names = verifier.signers(file.document, file.signature)
         signer, principal = _person(names)
     except sshsig.BadSignature as error:
-        refused = refusals.unproven(str(error), ask_ref=ask_ref, file=file.name)
+        refused = refusals.record_unproven(str(error), ask_ref=ask_ref, file=file.name)
         return Judged(ask_ref, "", refused)
     proof = Proof(
         principal=principal,
@@ -242,12 +244,14 @@ def _decide(claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof) ->
         return answer_signed(ask_id=ask.pk, by=signer, option="", echo={}, proof=proof)
     elif (option := _option(ask, claims)) is None:
         reason = Reason.UNKNOWN_OPTION
-    elif proof.document.encode() != document.document(ask, gate, option):
+    elif proof.document.encode() != document.decision_document(ask, gate, option):
         reason = Reason.STALE
     else:
         echo = claims["binding"]
         return answer_signed(ask_id=ask.pk, by=signer, option=option.key, echo=echo, proof=proof)
-    return refusals.refused(reason, ask=ask, ask_ref=ask_ref, claims=claims, by=signer)
+    return refusals.record_signed_refusal(
+        reason, ask=ask, ask_ref=ask_ref, claims=claims, by=signer
+    )
 
 
 def _option(ask: Ask, claims: dict[str, Any]) -> Option | None:

@@ -11,13 +11,13 @@ from typing import Any
 
 from agents.text import json_input
 from asks.actions import binding
-from asks.canonical_json import moment
+from asks.canonical_json import iso_moment
 from asks.models import Ask, Gate, Option
 
 VERSION = 1
 
 
-def document(ask: Ask, gate: Gate, option: Option) -> bytes:
+def decision_document(ask: Ask, gate: Gate, option: Option) -> bytes:
     """What to sign, as ASCII: a character that cannot be seen stands there as its number."""
     facts = {
         "needs_you_verdict": VERSION,
@@ -25,11 +25,11 @@ def document(ask: Ask, gate: Gate, option: Option) -> bytes:
         "agent": ask.agent.slug,
         "session": ask.session_id,
         "gate": gate.number,
-        "opened_at": moment(ask.opened_at),
+        "opened_at": iso_moment(ask.opened_at),
         "question": ask.prompt,
         "operation": gate.operation,
         "params": gate.params,
-        "binding": binding.of_gate(gate).as_echo(),
+        "binding": binding.shown_binding(gate).as_echo(),
         "option": option.key,
         "option_label": option.label,
         "option_means": option.meaning,
@@ -37,10 +37,10 @@ def document(ask: Ask, gate: Gate, option: Option) -> bytes:
     return (json.dumps(facts, indent=2, sort_keys=True) + "\n").encode()
 
 
-def claims(content: bytes) -> dict[str, Any]:
+def claims_in(content: bytes) -> dict[str, Any]:
     """What a file says of itself, before anything is proved: {} when it is no decision file."""
     try:
-        said = json_input.read(content)
+        said = json_input.read_json(content)
     except ValueError:
         return {}
     if not isinstance(said, dict) or said.get("needs_you_verdict") != VERSION:

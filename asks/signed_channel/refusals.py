@@ -7,10 +7,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from agents.events import log as events
-from agents.locking import lock_one
+from agents.events.log import record_event
+from agents.locking import lock_first_session
 from agents.models import Session
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from asks import access
 from asks.canonical_json import printable
 from asks.ledger import chain
@@ -25,7 +25,7 @@ _DETAILS = {
 }
 
 
-def unproven(flaw: str, *, ask_ref: str, file: str) -> Refused:
+def record_unproven(flaw: str, *, ask_ref: str, file: str) -> Refused:
     """A file that proves nothing. Who wrote it is not known, so nobody is named."""
     detail = f"{printable(file, 120)}: {printable(flaw, 300)}. Nothing was approved."
     number = number_of(ask_ref)
@@ -35,7 +35,7 @@ def unproven(flaw: str, *, ask_ref: str, file: str) -> Refused:
     return Refused(Reason.UNPROVEN, detail, ask)
 
 
-def refused(
+def record_signed_refusal(
     reason: Reason, *, ask: Ask | None, ask_ref: str, claims: dict[str, Any], by: User
 ) -> Refused:
     """A proved file that decides nothing."""
@@ -62,10 +62,10 @@ def _record(
         by=by,
         reason=reason,
         detail=detail[:1000],
-        submitted=storable(submitted),
+        submitted=make_storable(submitted),
         via="signed",
     )
-    chain.refusal(row)
+    chain.append_refusal(row)
     return row
 
 
@@ -73,7 +73,7 @@ def _say(ask: Ask | None, row: Refusal, *, actor: str) -> None:
     """Show the owners in the thread that somebody tried."""
     if ask is None:
         return
-    session = lock_one(Session.objects.filter(pk=ask.session_id))
+    session = lock_first_session(Session.objects.filter(pk=ask.session_id))
     if session is not None:
         data = {"ask_id": ask.pk, "reason": row.reason, "via": "signed"}
-        events.record(session, "refused", actor=actor, text=row.detail, data=data)
+        record_event(session, "refused", actor=actor, text=row.detail, data=data)

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """A file that is not read, with why in words."""
 
 
-class Changing(Unreadable):
+class Changing(UnreadableFile):
     """A file that changed while it was read, or whose other half is not there yet. Try later."""
 
 
 @contextmanager
-def folder(path: str) -> Iterator[int]:
+def open_folder(path: str) -> Iterator[int]:
     """The descriptor of a folder. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -30,10 +30,10 @@ def folder(path: str) -> Iterator[int]:
         os.close(handle)
 
 
-def read(name: str, *, at: int, most: int) -> bytes:
+def read_file(name: str, *, at: int, most: int) -> bytes:
     """The bytes of a plain file of a folder, at most so many. Raises Unreadable."""
     if "/" in name or name in ("", ".", ".."):
-        raise Unreadable("its name leads out of the folder")
+        raise UnreadableFile("its name leads out of the folder")
     try:
         # Without O_NONBLOCK a pipe of that name would make us wait for its writer for ever.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -41,7 +41,7 @@ def read(name: str, *, at: int, most: int) -> bytes:
     except FileNotFoundError:
         raise Changing("it is not there") from None
     except OSError as error:
-        raise Unreadable(_why(error, name, at)) from error
+        raise UnreadableFile(_why(error, name, at)) from error
     try:
         return _read_open(handle, name, at, most)
     finally:
@@ -60,11 +60,11 @@ def _why(error: OSError, name: str, at: int) -> str:
 def _read_open(handle: int, name: str, at: int, most: int) -> bytes:
     before = os.fstat(handle)
     if not stat.S_ISREG(before.st_mode):
-        raise Unreadable("it is no plain file")
+        raise UnreadableFile("it is no plain file")
     if before.st_nlink > 1:
-        raise Unreadable("it has a second name elsewhere")
+        raise UnreadableFile("it has a second name elsewhere")
     if before.st_size > most:
-        raise Unreadable(f"it is larger than {most} bytes")
+        raise UnreadableFile(f"it is larger than {most} bytes")
     content = b""
     while piece := os.read(handle, most + 1 - len(content)):
         content += piece

@@ -59,7 +59,7 @@ class Verifier:
 
 
 @contextmanager
-def verifier(allowed_signers: bytes) -> Iterator[Verifier]:
+def make_verifier(allowed_signers: bytes) -> Iterator[Verifier]:
     """Verifies against these allowed signers."""
     with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
         (Path(folder) / "allowed_signers").write_bytes(allowed_signers)

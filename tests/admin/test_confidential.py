@@ -11,7 +11,7 @@ from django.test import Client
 
 from agents.models import InboxItem
 from asks.actions import grants
-from asks.answering import Voted, answer
+from asks.answering import Voted, answer_ask
 from asks.drafts import ActionDraft
 from asks.models import Ask, Grant, LedgerRecord, Refusal, SignedFile, Verdict, Vote
 from tests.admin import world
@@ -43,12 +43,12 @@ def decided(member: User) -> Ask:
     group_of("board", member, world.person("ben"))
     in_force(agent, {"operation": "pay", "quorum": 2}, **CONFIDENTIAL)
     ask = asked(home_of(agent), ACTION, prompt=f"Pay {SECRET}?", context={"why": SECRET})
-    answer(ask_id=ask.pk, by=member, option=SECRET, echo=echo_of(ask))
+    answer_ask(ask_id=ask.pk, by=member, option=SECRET, echo=echo_of(ask))
     words: dict[str, Any] = {"option": "approve", "text": f"{SECRET} is fine", "echo": echo_of(ask)}
-    assert isinstance(answer(ask_id=ask.pk, by=member, **words), Voted)
+    assert isinstance(answer_ask(ask_id=ask.pk, by=member, **words), Voted)
     verdict = verdict_on(ask, User.objects.get(username="ben"), **words)
     SignedFile.objects.create(digest="0" * 64, name=f"{SECRET}.json", why=SECRET, verdict=verdict)
-    assert grants.redeem(session_id=ask.session_id, operation="pay", params=ACTION.params)
+    assert grants.redeem_grant(session_id=ask.session_id, operation="pay", params=ACTION.params)
     return ask
 
 

@@ -50,31 +50,33 @@ def fill(count: int) -> None:
         in_force(agent, {"operation": "refund", "quorum": 2}, by=owner, **terms)
         _decide(asked(home_of(agent)), owner, colleague)
         _leave_undecided(asked(home_of(agent)), owner)
-        delegation.delegate(by=owner, to=colleague, ends_at=database_now() + DAY, reason="Away")
+        delegation.create_delegation(
+            by=owner, to=colleague, ends_at=database_now() + DAY, reason="Away"
+        )
         api_keys.create_key(name=f"of {agent.slug}", scopes=["run:read"], agent=agent)
         _tell(agent, owner)
 
 
 def _decide(voted: Ask, owner: User, colleague: User) -> None:
-    answering.answer(ask_id=voted.pk, by=owner, option="no such", echo=echo_of(voted))
+    answering.answer_ask(ask_id=voted.pk, by=owner, option="no such", echo=echo_of(voted))
     for person in (owner, colleague):
-        answering.answer(ask_id=voted.pk, by=person, option="approve", echo=echo_of(voted))
+        answering.answer_ask(ask_id=voted.pk, by=person, option="approve", echo=echo_of(voted))
     verdict = Ask.objects.get(pk=voted.pk).verdict
-    grants.redeem(session_id=voted.session_id, operation="refund", params=REFUND.params)
+    grants.redeem_grant(session_id=voted.session_id, operation="refund", params=REFUND.params)
     SignedFile.objects.create(digest=f"{voted.pk:064}", name="a.json", why="-", verdict=verdict)
 
 
 def _leave_undecided(late: Ask, owner: User) -> None:
     Ask.objects.filter(pk=late.pk).update(expires_at=database_now())
-    expiry.expire_due()
-    backlog.drop(ask_id=late.pk, by=owner, reason="Too late.")
-    anchors.anchor()
+    expiry.expire_due_asks()
+    backlog.dismiss_ask(ask_id=late.pk, by=owner, reason="Too late.")
+    anchors.write_anchor()
 
 
 def _tell(agent: Agent, owner: User) -> None:
     url = f"https://example.com/{agent.slug}"
     WebhookEndpoint.objects.create(url=url, owner=owner, secret=webhook.new_secret())
-    deliveries.spread()
+    deliveries.spread_outbox()
     assert Delivery.objects.exists()
     assert OutboxItem.objects.exists()
 

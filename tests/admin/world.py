@@ -38,5 +38,5 @@ def fill(count: int, *, first: int = 0) -> None:
 
 
 def refuse_and_answer(ask: Ask, owner: User) -> None:
-    answering.answer(ask_id=ask.pk, by=owner, option="nonsense", echo=asking.echo_of(ask))
-    answering.answer(ask_id=ask.pk, by=owner, option="approve", echo=asking.echo_of(ask))
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="nonsense", echo=asking.echo_of(ask))
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=asking.echo_of(ask))

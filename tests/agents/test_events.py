@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.events import log as events
-from agents.events.log import NewEvent
+from agents.events.log import NewEvent, events_after, record_event, record_events
 from agents.locking import lock_session
 from agents.models import Agent, Run, Session
 from agents.registration import open_session
@@ -29,10 +28,8 @@ def test_numbers_have_no_gaps(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
     before = locked.last_seq
     for n in range(25):
-        events.record(locked, "output", actor="agent:ledger", text=str(n), run=run)
-    events.record_all(
-        locked, [NewEvent("output", "agent:ledger", str(n)) for n in range(25)], run=run
-    )
+        record_event(locked, "output", actor="agent:ledger", text=str(n), run=run)
+    record_events(locked, [NewEvent("output", "agent:ledger", str(n)) for n in range(25)], run=run)
     session.refresh_from_db()
     assert session.last_seq == before + 50
     assert seqs(session) == list(range(1, before + 51))
@@ -41,19 +38,19 @@ def test_numbers_have_no_gaps(session: Session, run: Run) -> None:
 def test_each_session_counts_for_itself(agent: Agent, session: Session) -> None:
     other = open_session(agent)
     for one in (session, other):
-        events.record(lock_session(one.pk), "output", actor="agent:ledger", text="x")
+        record_event(lock_session(one.pk), "output", actor="agent:ledger", text="x")
     assert seqs(session) == seqs(other) == [1, 2]
 
 
 def test_a_key_lands_once_per_run(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
-    first = events.record(locked, "report", actor="a", text="Once.", run=run, once_key="k")
-    again = events.record(locked, "report", actor="a", text="Twice.", run=run, once_key="k")
+    first = record_event(locked, "report", actor="a", text="Once.", run=run, once_key="k")
+    again = record_event(locked, "report", actor="a", text="Twice.", run=run, once_key="k")
     batch = [
         NewEvent("report", "a", "New.", once_key="n"),
         NewEvent("report", "a", "Old.", once_key="k"),
     ]
-    landed = events.record_all(locked, [*batch, *batch], run=run)
+    landed = record_events(locked, [*batch, *batch], run=run)
     assert first is not None
     assert again is None
     assert [event.text for event in landed] == ["New."]
@@ -65,16 +62,16 @@ def test_a_key_of_one_run_or_session_is_free_in_another(
 ) -> None:
     locked, other = lock_session(session.pk), lock_session(open_session(agent).pk)
     for where, of in ((locked, run), (locked, None), (other, None)):
-        assert events.record(where, "report", actor="a", text="x", run=of, once_key="k")
-    assert events.record(locked, "report", actor="a", text="x", once_key="k") is None
+        assert record_event(where, "report", actor="a", text="x", run=of, once_key="k")
+    assert record_event(locked, "report", actor="a", text="x", once_key="k") is None
 
 
 @pytest.mark.case("C89")
 def test_prose_is_rendered_once_and_the_rest_is_left_as_it_is(session: Session) -> None:
     locked = lock_session(session.pk)
     text = "**bold** <script>alert(1)</script>"
-    prose = events.record(locked, "report", actor="agent:ledger", text=text)
-    plain = events.record(locked, "output", actor="agent:ledger", text=text)
+    prose = record_event(locked, "report", actor="agent:ledger", text=text)
+    plain = record_event(locked, "output", actor="agent:ledger", text=text)
     assert prose is not None
     assert plain is not None
     assert prose.text == plain.text == text
@@ -85,7 +82,7 @@ def test_prose_is_rendered_once_and_the_rest_is_left_as_it_is(session: Session) 
 
 def test_what_postgresql_cannot_hold_is_shown_as_such(session: Session) -> None:
     locked = lock_session(session.pk)
-    event = events.record(
+    event = record_event(
         locked, "output", actor="a", text="a\0b\ud800", data={"\0": ["\udfff", float("nan")]}
     )
     assert event is not None
@@ -95,8 +92,8 @@ def test_what_postgresql_cannot_hold_is_shown_as_such(session: Session) -> None:
 
 def test_reading_goes_on_from_a_cursor(session: Session) -> None:
     locked = lock_session(session.pk)
-    events.record_all(locked, [NewEvent("output", "a", str(n)) for n in range(5)], run=None)
-    assert [event.seq for event in events.after(session.pk, 0)] == [1, 2, 3, 4, 5, 6]
-    assert [event.seq for event in events.after(session.pk, 4)] == [5, 6]
-    assert [event.seq for event in events.after(session.pk, 0, limit=2)] == [1, 2]
-    assert events.after(session.pk, 6) == []
+    record_events(locked, [NewEvent("output", "a", str(n)) for n in range(5)], run=None)
+    assert [event.seq for event in events_after(session.pk, 0)] == [1, 2, 3, 4, 5, 6]
+    assert [event.seq for event in events_after(session.pk, 4)] == [5, 6]
+    assert [event.seq for event in events_after(session.pk, 0, limit=2)] == [1, 2]
+    assert events_after(session.pk, 6) == []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.text import json_input
-from agents.text.json_input import DEEPEST, TooDeep, is_json, read, read_strictly
+from agents.text.json_input import DEEPEST, TooDeep, is_json, read_json, read_json_strictly
 
 NESTS = [("[", "]"), ('{"a":', "}"), ('[0,{"a":[', "]},0]")]
 
@@ -23,23 +23,23 @@ def nested(depth: int, opens: str, closes: str) -> str:
 def test_a_depth_that_python_reads_everywhere_is_the_limit(opens: str, closes: str) -> None:
     step = opens.count("[") + opens.count("{")
     deepest = nested(DEEPEST - DEEPEST % step, opens, closes)
-    assert read(deepest) == read(deepest.encode()) == json.loads(deepest)
+    assert read_json(deepest) == read_json(deepest.encode()) == json.loads(deepest)
     for depth in (DEEPEST + step, 2_000, 9_000, 120_000):
         for text in (nested(depth, opens, closes), nested(depth, opens, closes).encode()):
             with pytest.raises(TooDeep, match="nested too deeply"):
-                read(text)
+                read_json(text)
 
 
 @pytest.mark.parametrize("text", ["[" * 900, "[" * 5_000, '{"a":' * 5_000, "[" * 5_000 + "]"])
 def test_what_only_opens_is_no_json(text: str) -> None:
     assert not is_json(text)
     with pytest.raises(json.JSONDecodeError):
-        json_input.Decoder().decode(text)
+        json_input.JsonDecoder().decode(text)
 
 
 def test_much_side_by_side_is_not_deep() -> None:
     wide = [[{"[": "{"}] for _ in range(5_000)]
-    assert read(json.dumps(wide)) == wide
+    assert read_json(json.dumps(wide)) == wide
     assert is_json(json.dumps("[" * 5_000))
 
 
@@ -57,7 +57,7 @@ def test_much_side_by_side_is_not_deep() -> None:
 )
 def test_what_is_read_strictly_has_one_meaning(raw: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        read_strictly(raw)
+        read_json_strictly(raw)
 
 
 @given(
@@ -72,5 +72,5 @@ def test_what_is_read_strictly_has_one_meaning(raw: bytes, why: str) -> None:
 )
 def test_all_other_json_is_read_as_ever(value: Any) -> None:
     text = json.dumps(value)
-    assert read(text) == read(text.encode()) == read_strictly(text.encode()) == value
-    assert json_input.Decoder().decode(text) == value
+    assert read_json(text) == read_json(text.encode()) == read_json_strictly(text.encode()) == value
+    assert json_input.JsonDecoder().decode(text) == value

@@ -13,7 +13,7 @@ from agents.lifecycle import Cause, InboxKind, InboxState, Outcome, RunStatus, S
 from agents.models import Agent, Session
 from agents.registration import open_session
 from agents.running.runtime import Mail
-from asks.retirement import retire
+from asks.retirement import retire_agent
 from tests.factories import AgentFactory, AskFactory, begin, claim, finish, home_of, turn_of
 
 pytestmark = pytest.mark.django_db
@@ -106,7 +106,7 @@ def test_a_failed_turn_sends_nothing(session: Session, scout: Session, outcome: 
 
 
 def test_a_retired_agent_gets_no_mail(session: Session, scout: Session, owner: User) -> None:
-    retire(agent_id=scout.agent_id, by=owner)
+    retire_agent(agent_id=scout.agent_id, by=owner)
     turn_of(session, mails=(Mail("scout", "Hi."),))
     assert lost_in(session) == ["Not delivered to @scout: there is no such agent."]
 
@@ -172,10 +172,10 @@ def test_mail_is_given_up_after_three_failures_and_said_so(
 
 def begin_again(session: Session) -> None:
     """Let the back-off pass."""
-    from agents.jobs.tick import tick
+    from agents.jobs.tick import run_tick
 
     Session.objects.filter(pk=session.pk).update(wake_at=database_now())
-    tick()
+    run_tick()
 
 
 def test_a_limit_is_not_the_mails_fault(session: Session, scout: Session) -> None:

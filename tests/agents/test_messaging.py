@@ -10,7 +10,7 @@ from agents.lifecycle import Cause, InboxState, Outcome, RunStatus, Status
 from agents.messages import BadMessage, EmptyMessage, NotSent, SessionIsOver
 from agents.models import Session
 from asks.lifecycle import AskStatus
-from asks.retirement import retire
+from asks.retirement import retire_agent
 from tests.factories import AskFactory, begin, claim, finish, turn_of
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +62,7 @@ def test_a_persons_message_is_never_given_up(session: Session, owner: User) -> N
     messages.post_message(session_id=session.pk, by=owner, text="Important.")
     for _ in range(5):
         finish(claim(session.runs.latest("number")), Outcome.RETRYABLE_ERROR)
-        controls.start(session_id=session.pk, by=owner)
+        controls.start_session(session_id=session.pk, by=owner)
     assert session.inbox.get().state == InboxState.QUEUED
     assert [given.body for given in claim(session.runs.latest("number")).given] == ["Important."]
 
@@ -108,7 +108,7 @@ def test_a_message_may_be_long(session: Session, owner: User) -> None:
 
 
 def test_a_session_that_is_over_takes_none(session: Session, owner: User) -> None:
-    retire(agent_id=session.agent_id, by=owner)
+    retire_agent(agent_id=session.agent_id, by=owner)
     with pytest.raises(SessionIsOver):
         messages.post_message(session_id=session.pk, by=owner, text="Hello?")
     assert not session.inbox.exists()

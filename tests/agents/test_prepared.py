@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from agents.db.expressions import ClockNow, database_now
-from agents.db.statements import Prepared, add, add_all, store, with_only
+from agents.db.statements import Prepared, insert, insert_all, update, with_only
 from agents.lifecycle import Outcome
 from agents.models import Agent, Event, Session
 from agents.registration import open_session
@@ -33,7 +33,9 @@ def everybody(agent: Agent, owner: User, colleague: User, stranger: User) -> lis
     agent.owners.set([owner, colleague])
     group_of("treasury", stranger)
     delegate = User.objects.create(username="dora")
-    delegation.delegate(by=colleague, to=delegate, ends_at=database_now() + DAY, reason="Away.")
+    delegation.create_delegation(
+        by=colleague, to=delegate, ends_at=database_now() + DAY, reason="Away."
+    )
     in_force(agent, refund(answered_by="group:treasury"))
     for _ in range(2):
         AskFactory(session=open_session(agent))
@@ -47,11 +49,11 @@ def test_each_sees_what_the_querysets_find(everybody: list[User]) -> None:
     for person in everybody:
         first = queue.open_asks(person)[: queue_page.PAGE_SIZE]
         assert queue_page.first_places(person) == queue_page.places_of(first)
-        assert queue_page.blocked(person) == list(queue.blocked_sessions(person))
-        quiet = {*queue.fine(person), *queue.working(person)}
+        assert queue_page.blocked_places(person) == list(queue.blocked_sessions(person))
+        quiet = {*queue.fine_sessions(person), *queue.working_sessions(person)}
         assert set(queue_page.others(person)) == quiet
-        assert queue.badge(person) == first.count() + queue.blocked_sessions(person).count()
-    assert [queue.badge(person) for person in everybody] == [4, 4, 1, 2]
+        assert queue.count_badge(person) == first.count() + queue.blocked_sessions(person).count()
+    assert [queue.count_badge(person) for person in everybody] == [4, 4, 1, 2]
 
 
 def test_a_delegate_is_told_in_whose_name(everybody: list[User]) -> None:
@@ -143,7 +145,7 @@ def test_a_row_is_stored_as_django_would(
     session.wake_at, session.wake_cause = database_now(), "human"
     session.requested_by = owner
     with django_assert_num_queries(1):
-        store(session, ["data", "wake_at", "wake_cause", "requested_by"])
+        update(session, ["data", "wake_at", "wake_cause", "requested_by"])
     found = Session.objects.get(pk=session.pk)
     assert (found.data, found.wake_at, found.requested_by_id) == (
         session.data,
@@ -152,12 +154,12 @@ def test_a_row_is_stored_as_django_would(
     )
     assert found.title != "not written"
     with pytest.raises(DatabaseError, match=r"There is no agents\.Session"):
-        store(Session(pk=session.pk + 100_000, title="nobody"), ["title"])
+        update(Session(pk=session.pk + 100_000, title="nobody"), ["title"])
 
 
 def test_a_row_is_added_as_django_would(session: Session) -> None:
     """What the database fills comes back, and JSON's null stays apart from none."""
-    ours = add(Event(session=session, seq=900, kind="output", actor="a", data={"n": [1, None]}))
+    ours = insert(Event(session=session, seq=900, kind="output", actor="a", data={"n": [1, None]}))
     theirs = Event(session=session, seq=901, kind="output", actor="a", data={"n": [1, None]})
     theirs.save(force_insert=True)
     assert vars(ours).keys() == vars(theirs).keys()
@@ -165,10 +167,10 @@ def test_a_row_is_added_as_django_would(session: Session) -> None:
     found = Event.objects.get(pk=ours.pk)
     assert (found.data, found.created_at, found.run_id) == (ours.data, ours.created_at, None)
     nothing = Value(None, JSONField())
-    added = add(Event(session=session, seq=902, kind="output", actor="a", data=nothing))
+    added = insert(Event(session=session, seq=902, kind="output", actor="a", data=nothing))
     assert Event.objects.get(pk=added.pk).data is None
     with pytest.raises(IntegrityError, match="events_are_numbered"):
-        add(Event(session=session, seq=900, kind="output", actor="a"))
+        insert(Event(session=session, seq=900, kind="output", actor="a"))
 
 
 def test_several_rows_are_added_in_one_statement(
@@ -180,14 +182,14 @@ def test_several_rows_are_added_in_one_statement(
 
     ours = rows(900)
     with django_assert_num_queries(1):
-        add_all(ours)
+        insert_all(ours)
     assert [Event.objects.get(pk=row.pk).seq for row in ours] == [900, 901, 902]
     assert not any(row._state.adding for row in ours)
     odd = [*rows(910), *rows(920, data=Value(None, JSONField())), *rows(930, pk=2**40)[:1]]
-    add_all(odd)  # unlike rows come one by one
+    insert_all(odd)  # unlike rows come one by one
     assert [Event.objects.get(pk=row.pk).seq for row in odd] == [row.seq for row in odd]
     with django_assert_num_queries(0):
-        add_all([])
+        insert_all([])
 
 
 def test_what_was_not_read_is_read_when_it_is_used(

@@ -55,7 +55,7 @@ def test_an_agent_that_is_registered_starts_by_its_policy(
 
 
 def test_a_run_and_its_job_are_one(session: Session, owner: User) -> None:
-    run = controls.start(session_id=session.pk, by=owner)
+    run = controls.start_session(session_id=session.pk, by=owner)
     assert run is not None
     assert (run.status, run.number, run.cause, run.epoch) == (RunStatus.QUEUED, 1, Cause.HUMAN, 0)
     assert jobs() == [run.pk]
@@ -66,8 +66,8 @@ def test_fourteen_hours_of_missed_starts_are_one_start(owner: User) -> None:
     session = home_of(AgentFactory(owners=[owner], wake={"kind": "schedule", "every_seconds": 600}))
     finish(claim(session.runs.get()))
     make_due(session, hours=14)
-    assert tick.tick() == 1
-    assert tick.tick() == 0
+    assert tick.run_tick() == 1
+    assert tick.run_tick() == 0
     finish(claim(session.runs.latest("number")))
     session.refresh_from_db()
     assert session.runs.count() == 2
@@ -82,15 +82,15 @@ def test_a_schedule_waits_behind_a_question(owner: User, wake: dict[str, Any]) -
     finish(claim(session.runs.get()))
     AskFactory(session=session)
     make_due(session, hours=1)
-    tick.tick()
-    tick.tick()
+    tick.run_tick()
+    tick.run_tick()
     assert [run.status for run in session.runs.order_by("number")] == ["completed", "waiting_human"]
 
 
 def test_what_is_not_due_is_left(owner: User) -> None:
     session = home_of(AgentFactory(owners=[owner], wake={"kind": "continuous"}))
     finish(claim(session.runs.get()))
-    assert tick.tick() == 0
+    assert tick.run_tick() == 0
 
 
 @pytest.mark.parametrize("lifecycle", [AgentState.DRAFT, AgentState.PAUSED, AgentState.RETIRED])
@@ -99,7 +99,7 @@ def test_time_starts_only_active_agents(
 ) -> None:
     Agent.objects.filter(pk=agent.pk).update(lifecycle=lifecycle)
     make_due(session)
-    tick.tick()
+    tick.run_tick()
     assert session.runs.count() == 0
 
 
@@ -111,15 +111,15 @@ def test_something_owed_is_never_slept_over(
     session: Session, kind: InboxKind, cause: Cause
 ) -> None:
     """Nothing in the product leaves a session so; if something did, the tick would find it."""
-    inbox.owe(lock_session(session.pk), kind, author="human:olga", body="Forgotten.")
-    assert tick.tick() == 1
+    inbox.enqueue_item(lock_session(session.pk), kind, author="human:olga", body="Forgotten.")
+    assert tick.run_tick() == 1
     assert session.runs.get().cause == cause
     assert [given.body for given in claim(session.runs.get()).given] == ["Forgotten."]
 
 
 def test_a_healthy_session_is_not_woken(session: Session) -> None:
     turn_of(session)
-    assert tick.tick() == 0
+    assert tick.run_tick() == 0
 
 
 @pytest.mark.case("aoa-26")
@@ -131,7 +131,7 @@ def test_a_lapsed_claim_may_be_taken_and_only_completion_retires(
     messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     run = session.runs.get()
     first = claim(run)
-    assert claims.claim(run_id=run.pk, worker="other") is None
+    assert claims.claim_run(run_id=run.pk, worker="other") is None
     Run.objects.filter(pk=run.pk).update(lease_until=database_now() - timedelta(seconds=1))
     second = claim(run, worker="other")
     assert [given.body for given in second.given] == [given.body for given in first.given]
@@ -149,8 +149,8 @@ def test_there_is_nothing_to_claim_of_a_run_that_is_not_queued(
     from tests.factories import RunFactory
 
     run = RunFactory(session=session, status=status)
-    assert claims.claim(run_id=run.pk, worker="late") is None
-    assert claims.claim(run_id=4711, worker="late") is None
+    assert claims.claim_run(run_id=run.pk, worker="late") is None
+    assert claims.claim_run(run_id=4711, worker="late") is None
 
 
 def test_a_turn_knows_what_came_before(session: Session) -> None:

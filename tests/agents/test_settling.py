@@ -87,7 +87,7 @@ def test_a_lost_claim_changes_nothing(session: Session) -> None:
     other = Fence(turn.run_id, turn.session_id, turn.epoch + 1)
     before = session.events.count()
     ended = Ended(outcome=Outcome.WORK_DONE, report="Done.", asks=(draft(),))
-    assert not settlement.settle(other, ended)
+    assert not settlement.settle_run(other, ended)
     assert Run.objects.get().status == RunStatus.RUNNING
     assert session.events.count() == before
 
@@ -98,7 +98,7 @@ def test_a_turn_is_settled_once(session: Session) -> None:
     finish(turn)
     session.refresh_from_db()
     moved = session.moved_at
-    assert not settlement.settle(turn.fence, Ended(outcome=Outcome.BLOCKED))
+    assert not settlement.settle_run(turn.fence, Ended(outcome=Outcome.BLOCKED))
     session.refresh_from_db()
     assert (session.moved_at, session.last_outcome) == (moved, Outcome.WORK_DONE)
 
@@ -194,9 +194,9 @@ def test_a_limit_holds_every_agent_of_its_lane(owner: User) -> None:
     for session in (other, elsewhere):
         finish(claim(session.runs.get()))
         Session.objects.filter(pk=session.pk).update(wake_at=database_now())
-    from agents.jobs.tick import tick
+    from agents.jobs.tick import run_tick
 
-    tick()
+    run_tick()
     other.refresh_from_db()
     assert (other.runs.count(), other.wake_at, other.status) == (
         1,
@@ -209,7 +209,7 @@ def test_a_limit_holds_every_agent_of_its_lane(owner: User) -> None:
 def test_a_person_is_not_held_by_a_limit(owner: User) -> None:
     session = home_of(AgentFactory(owners=[owner], lane="vendor"))
     turn_of(session, Outcome.RATE_LIMITED)
-    assert controls.start(session_id=session.pk, by=owner)
+    assert controls.start_session(session_id=session.pk, by=owner)
 
 
 def test_the_later_end_of_a_limit_counts(owner: User) -> None:
@@ -255,7 +255,7 @@ def test_a_completed_turn_is_done_with_what_it_was_given(session: Session, owner
 def test_a_message_that_a_queued_run_will_carry_starts_no_second_one(
     session: Session, owner: User
 ) -> None:
-    run = controls.start(session_id=session.pk, by=owner)
+    run = controls.start_session(session_id=session.pk, by=owner)
     assert run is not None
     messages.post_message(session_id=session.pk, by=owner, text="And this.")
     turn = claim(run)
@@ -272,7 +272,7 @@ def test_a_run_that_was_taken_over_carries_what_came_in_between(
     Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     again = claim(Run.objects.get())
     assert [given.body for given in again.given] == ["Meanwhile."]
-    assert not settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+    assert not settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE))
     finish(again)
     assert session.runs.count() == 1
 
@@ -280,7 +280,7 @@ def test_a_run_that_was_taken_over_carries_what_came_in_between(
 def test_a_run_given_back_keeps_what_it_was_given(session: Session, owner: User) -> None:
     messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     turn = claim(session.runs.get())
-    claims.give_back(turn.fence)
+    claims.return_run(turn.fence)
     again = claim(session.runs.get())
     assert (again.epoch, [given.body for given in again.given]) == (2, ["Hello."])
 

@@ -20,20 +20,20 @@ from agents.lifecycle import (
     SessionState,
     Status,
 )
-from agents.status import Facts, Standing, standing
+from agents.status import DerivedStatus, StatusFacts, derive_status
 
 NOW = datetime(2026, 5, 4, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
 @st.composite
-def facts(draw: st.DrawFn) -> Facts:
+def facts(draw: st.DrawFn) -> StatusFacts:
     """Facts as the database allows them: waking has a cause, waiting has an open ask."""
     live_run = draw(st.sampled_from(["", *LIVE_RUNS]))
     waiting = live_run == RunStatus.WAITING_HUMAN
     cause = draw(st.sampled_from(sorted(Cause)))
     moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
-    return Facts(
+    return StatusFacts(
         agent_state=draw(st.sampled_from(sorted(AgentState))),
         session_state=draw(st.sampled_from(sorted(SessionState))),
         state_reason=draw(st.sampled_from(["", "Stopped by olga."])),
@@ -48,9 +48,9 @@ def facts(draw: st.DrawFn) -> Facts:
 
 
 @given(facts())
-def test_every_session_has_one_status_and_a_reason_in_words(known: Facts) -> None:
-    found = standing(known)
-    assert found == standing(known)
+def test_every_session_has_one_status_and_a_reason_in_words(known: StatusFacts) -> None:
+    found = derive_status(known)
+    assert found == derive_status(known)
     assert found.status in Status
     assert found.reason.endswith(".")
     assert len(found.reason) <= 300
@@ -58,18 +58,18 @@ def test_every_session_has_one_status_and_a_reason_in_words(known: Facts) -> Non
 
 @pytest.mark.case("C115")
 @given(facts())
-def test_a_person_is_needed_exactly_when_something_waits_for_one(known: Facts) -> None:
+def test_a_person_is_needed_exactly_when_something_waits_for_one(known: StatusFacts) -> None:
     active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
     working = known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING)
     waits = active and not working and (known.open_asks > 0 or known.wake_cause == Cause.BLOCKED)
-    assert (standing(known).status in YOU_ARE_THE_BLOCKER) == waits
+    assert (derive_status(known).status in YOU_ARE_THE_BLOCKER) == waits
 
 
 @given(facts())
-def test_a_run_shows(known: Facts) -> None:
+def test_a_run_shows(known: StatusFacts) -> None:
     active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
     if active and known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING):
-        assert standing(known).status == Status.RUNNING
+        assert derive_status(known).status == Status.RUNNING
 
 
 def test_the_groups_hold_every_status_once() -> None:
@@ -79,14 +79,14 @@ def test_the_groups_hold_every_status_once() -> None:
     assert sorted(status for group in groups for status in group) == sorted(Status)
 
 
-def of(**known: object) -> Standing:
+def of(**known: object) -> DerivedStatus:
     base: dict[str, object] = {
         "agent_state": AgentState.ACTIVE,
         "session_state": SessionState.ACTIVE,
         "wake_cause": Cause.MANUAL,
         "now": NOW,
     }
-    return standing(Facts(**{**base, **known}))  # type: ignore[arg-type]
+    return derive_status(StatusFacts(**{**base, **known}))  # type: ignore[arg-type]
 
 
 CASES: list[tuple[dict[str, object], Status, str]] = [
@@ -145,7 +145,7 @@ CASES: list[tuple[dict[str, object], Status, str]] = [
 
 @pytest.mark.parametrize(("known", "status", "reason"), CASES, ids=range(len(CASES)))
 def test_each_status_with_its_reason(known: dict[str, object], status: Status, reason: str) -> None:
-    assert of(**known) == Standing(status, reason)
+    assert of(**known) == DerivedStatus(status, reason)
 
 
 PRECEDENCE = ["agent_state", "session_state", "live_run", "wake_at"]

@@ -27,23 +27,23 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("lifecycle", [AgentState.DRAFT, AgentState.ACTIVE, AgentState.PAUSED])
 def test_starting_makes_active_and_starts(owner: User, lifecycle: AgentState) -> None:
     agent = AgentFactory(owners=[owner], lifecycle=lifecycle)
-    run = controls.start(session_id=home_of(agent).pk, by=owner)
+    run = controls.start_session(session_id=home_of(agent).pk, by=owner)
     assert run is not None
     agent.refresh_from_db()
     assert (agent.lifecycle, run.status) == (AgentState.ACTIVE, RunStatus.QUEUED)
 
 
 def test_starting_twice_starts_once(session: Session, owner: User) -> None:
-    first = controls.start(session_id=session.pk, by=owner)
-    assert controls.start(session_id=session.pk, by=owner) == first
+    first = controls.start_session(session_id=session.pk, by=owner)
+    assert controls.start_session(session_id=session.pk, by=owner) == first
     turn = claim(Run.objects.get())
-    assert controls.start(session_id=session.pk, by=owner) == first
+    assert controls.start_session(session_id=session.pk, by=owner) == first
     assert turn.cause == Cause.HUMAN
 
 
 def test_starting_lets_a_waiting_run_go_on_and_its_ask_stays(session: Session, owner: User) -> None:
     asked = AskFactory(session=session)
-    run = controls.start(session_id=session.pk, by=owner)
+    run = controls.start_session(session_id=session.pk, by=owner)
     assert run is not None
     assert run.number == 2
     asked.refresh_from_db()
@@ -52,7 +52,7 @@ def test_starting_lets_a_waiting_run_go_on_and_its_ask_stays(session: Session, o
 
 def test_starting_lifts_a_blocked_session(session: Session, owner: User) -> None:
     turn_of(session, Outcome.BLOCKED)
-    assert controls.start(session_id=session.pk, by=owner)
+    assert controls.start_session(session_id=session.pk, by=owner)
 
 
 @pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING])
@@ -60,23 +60,23 @@ def test_stopping_keeps_what_is_owed(session: Session, owner: User, status: RunS
     messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     run = session.runs.get()
     turn = claim(run) if status == RunStatus.RUNNING else None
-    assert controls.stop(session_id=session.pk, by=owner)
+    assert controls.stop_session(session_id=session.pk, by=owner)
     run.refresh_from_db()
     session.refresh_from_db()
     assert (run.status, session.state) == (RunStatus.CANCELLED, SessionState.PAUSED)
     assert (session.status, session.status_reason) == (Status.PAUSED, "Stopped by olga.")
     assert (session.inbox.get().state, session.inbox.get().attempts) == (InboxState.QUEUED, 0)
     if turn:
-        assert not settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+        assert not settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE))
 
     controls.resume_session(session_id=session.pk, by=owner)
     assert [given.body for given in claim(session.runs.latest("number")).given] == ["Hello."]
 
 
 def test_there_is_nothing_to_stop_of_a_waiting_run(session: Session, owner: User) -> None:
-    assert not controls.stop(session_id=session.pk, by=owner)
+    assert not controls.stop_session(session_id=session.pk, by=owner)
     AskFactory(session=session)
-    assert not controls.stop(session_id=session.pk, by=owner)
+    assert not controls.stop_session(session_id=session.pk, by=owner)
     session.refresh_from_db()
     assert session.status == Status.WAITING_HUMAN
 
@@ -87,7 +87,7 @@ def test_pausing_takes_a_queued_run_back_and_resuming_queues_it_again(
 ) -> None:
     verdict_on(AskFactory(session=session), owner, option="us")
     if given_back:
-        claims.give_back(claim(session.runs.latest("number")).fence)
+        claims.return_run(claim(session.runs.latest("number")).fence)
     controls.pause_agent(agent_id=session.agent_id, by=owner)
     session.refresh_from_db()
     assert session.runs.latest("number").status == RunStatus.CANCELLED
@@ -101,7 +101,7 @@ def test_pausing_takes_a_queued_run_back_and_resuming_queues_it_again(
 def test_a_run_under_way_ends_its_turn_while_paused(session: Session, owner: User) -> None:
     turn = begin(session)
     controls.pause_agent(agent_id=session.agent_id, by=owner)
-    assert settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+    assert settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE))
     session.refresh_from_db()
     assert session.status == Status.PAUSED
     assert session.runs.get().status == RunStatus.COMPLETED
@@ -111,7 +111,7 @@ def test_a_run_given_back_while_paused_gives_its_wake_back(session: Session, own
     messages.post_message(session_id=session.pk, by=owner, text="Hello.")
     turn = claim(session.runs.get())
     controls.pause_agent(agent_id=session.agent_id, by=owner)
-    assert claims.give_back(turn.fence)
+    assert claims.return_run(turn.fence)
     session.refresh_from_db()
     assert (session.runs.get().status, session.inbox.get().state) == (
         RunStatus.CANCELLED,
@@ -169,7 +169,7 @@ def test_a_session_stopped_stays_stopped_when_its_agent_is_resumed(
     session: Session, owner: User
 ) -> None:
     begin(session)
-    controls.stop(session_id=session.pk, by=owner)
+    controls.stop_session(session_id=session.pk, by=owner)
     controls.pause_agent(agent_id=session.agent_id, by=owner)
     controls.resume_agent(agent_id=session.agent_id, by=owner)
     session.refresh_from_db()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agents import wakes
-from agents.wake_policy import Continuous, Manual, OnMessage, Schedule, parse
+from agents.wake_policy import Continuous, Manual, OnMessage, Schedule, parse_wake_policy
 
 
 def at(text: str) -> datetime:
@@ -42,7 +42,7 @@ GOOD: list[tuple[dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("stored", "policy"), GOOD, ids=range(len(GOOD)))
 def test_what_may_be_said(stored: dict[str, Any], policy: Any) -> None:
-    assert parse(stored) == policy
+    assert parse_wake_policy(stored) == policy
 
 
 BAD: list[Any] = [
@@ -77,7 +77,7 @@ BAD: list[Any] = [
 @pytest.mark.parametrize("stored", BAD, ids=range(len(BAD)))
 def test_what_may_not_be_said(stored: Any) -> None:
     with pytest.raises(ValidationError):
-        parse(stored)
+        parse_wake_policy(stored)
 
 
 def test_every_so_many_seconds() -> None:

@@ -10,7 +10,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.text.storable import MAX_DEPTH, is_blank, is_storable, storable
+from agents.text.storable import MAX_DEPTH, is_blank, is_storable, make_storable
 
 BLANK = [
     "",
@@ -37,19 +37,19 @@ def test_something_to_be_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ["\0", "a\0b", "\ud800", "x\udfff"])
 def test_what_cannot_be_kept_is_shown_as_such(text: str) -> None:
     assert not is_storable(text)
-    assert "\ufffd" in storable(text)
-    assert is_storable(storable(text))
+    assert "\ufffd" in make_storable(text)
+    assert is_storable(make_storable(text))
 
 
 def test_what_can_be_kept_is_left_alone() -> None:
     kept = {"a": [1, 2.5, None, True, "\ufffd é 👍", {"b": []}], "big": 10**300}
-    assert storable(kept) == kept
+    assert make_storable(kept) == kept
     assert is_storable("\\u0000")
 
 
 def test_json_that_cannot_be_kept_becomes_json_that_can() -> None:
     strange = {1: float("nan"), "b": (1, {2}), "c": 10**5000, "\0": b"x", None: object}
-    kept: Any = storable(strange)
+    kept: Any = make_storable(strange)
     assert kept["1"] is None
     assert kept["b"] == [1, "{2}"]
     assert kept["c"] is None
@@ -60,7 +60,7 @@ def test_json_that_cannot_be_kept_becomes_json_that_can() -> None:
 def test_what_is_nested_without_end_ends() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    kept: Any = storable(endless)
+    kept: Any = make_storable(endless)
     depth = 0
     while kept is not None:
         (kept,), depth = kept, depth + 1
@@ -81,6 +81,6 @@ def test_postgresql_takes_whatever_was_made_storable() -> None:
     @given(ANY_JSON)
     def stored(value: Any) -> None:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT %s::jsonb", [json.dumps(storable(value))])
+            cursor.execute("SELECT %s::jsonb", [json.dumps(make_storable(value))])
 
     stored()

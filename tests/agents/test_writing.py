@@ -7,8 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from agents import transitions
 from agents.db import statements, unit_of_work
-from agents.events import log as events
-from agents.events.log import NewEvent
+from agents.events.log import NewEvent, record_event, record_events
 from agents.lifecycle import Cause, InboxKind, RunStatus
 from agents.locking import lock_session
 from agents.models import InboxItem, Run, Session
@@ -37,12 +36,12 @@ def test_all_goes_along_with_the_standing(
     locked = lock_session(session.pk)
     before = told(session)
     with django_assert_num_queries(1), unit_of_work.together(locked):
-        first = events.record(locked, "output", actor="a", text="One.", run=run)
-        events.record(locked, "output", actor="a", text="Two.")
+        first = record_event(locked, "output", actor="a", text="One.", run=run)
+        record_event(locked, "output", actor="a", text="Two.")
         unit_of_work.add(locked, a_message(locked))
         claim = {"epoch": 1, "worker": "w", "lease_until": locked.locked_at}
-        transitions.move(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
-        transitions.restate(locked, run)
+        transitions.move_run(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
+        transitions.store_status(locked, run)
     assert first is not None
     assert first.pk == session.events.get(text="One.").pk
     number = len(before)
@@ -56,8 +55,8 @@ def test_all_goes_along_with_the_standing(
 def test_what_no_standing_took_along_is_written_at_the_end(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
     with unit_of_work.together(locked):
-        transitions.restate(locked, run)
-        events.record(locked, "output", actor="a", text="Late.", run=run)
+        transitions.store_status(locked, run)
+        record_event(locked, "output", actor="a", text="Late.", run=run)
         unit_of_work.add(locked, a_message(locked))
     session.refresh_from_db()
     assert told(session)[-1] == (session.last_seq, "Late.")
@@ -69,8 +68,8 @@ def test_a_key_lands_once_among_what_is_not_written_yet(session: Session, run: R
     locked = lock_session(session.pk)
     with unit_of_work.together(locked):
         for of in (run, run, None):
-            events.record(locked, "report", actor="a", text="Once.", run=of, once_key="k")
-        events.record_all(locked, [NewEvent("report", "a", once_key="k")] * 2, run=run)
+            record_event(locked, "report", actor="a", text="Once.", run=of, once_key="k")
+        record_events(locked, [NewEvent("report", "a", once_key="k")] * 2, run=run)
     assert [text for _, text in told(session)].count("Once.") == 2
     session.refresh_from_db()
     assert session.last_seq == len(told(session))
@@ -78,13 +77,13 @@ def test_a_key_lands_once_among_what_is_not_written_yet(session: Session, run: R
 
 def test_a_run_that_ends_makes_room_for_the_next(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
-    transitions.move(locked, run, RunStatus.RUNNING, worker="w", lease_until=locked.locked_at)
+    transitions.move_run(locked, run, RunStatus.RUNNING, worker="w", lease_until=locked.locked_at)
     with unit_of_work.together(locked):
-        transitions.move(locked, run, RunStatus.COMPLETED, at_the_end=True)
-        events.record(locked, "ended", actor="system", run=run)
+        transitions.move_run(locked, run, RunStatus.COMPLETED, at_the_end=True)
+        record_event(locked, "ended", actor="system", run=run)
         unit_of_work.write_moves(locked)
-        new = statements.add(Run(session=locked, number=run.number + 1, cause=Cause.HUMAN))
-        transitions.restate(locked, new)
+        new = statements.insert(Run(session=locked, number=run.number + 1, cause=Cause.HUMAN))
+        transitions.store_status(locked, new)
     assert list(session.runs.order_by("number").values_list("status", flat=True)) == [
         RunStatus.COMPLETED,
         RunStatus.QUEUED,
@@ -100,15 +99,15 @@ def test_a_run_is_written_once_as_it_is_in_the_end(
             run.open_asks = count
             unit_of_work.move(locked, run, ["open_asks"])
         claim = {"worker": "w", "lease_until": locked.locked_at}
-        transitions.move(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
-        transitions.restate(locked, run)
+        transitions.move_run(locked, run, RunStatus.RUNNING, at_the_end=True, **claim)
+        transitions.store_status(locked, run)
     found = Run.objects.get(pk=run.pk)
     assert (found.open_asks, found.status, found.worker) == (2, RunStatus.RUNNING, "w")
 
 
 def test_row_by_row_where_nothing_is_put_together(session: Session, run: Run) -> None:
     locked = lock_session(session.pk)
-    events.record(locked, "output", actor="a", text="Now.", run=run)
+    record_event(locked, "output", actor="a", text="Now.", run=run)
     unit_of_work.add(locked, a_message(locked))
     unit_of_work.move(locked, run, ["worker"])
     session.refresh_from_db()

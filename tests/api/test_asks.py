@@ -61,7 +61,7 @@ def test_asks_are_filtered(cast: Cast, as_owner: Caller) -> None:
     question = world.asked(cast.agent, world.question(), world.approval())
     approval = Ask.objects.get(pk=question.pk + 1)
     elsewhere = world.asked(world.agent_of(cast.owner))
-    withdrawing.withdraw(ask_id=question.pk, by=cast.owner)
+    withdrawing.withdraw_ask(ask_id=question.pk, by=cast.owner)
 
     def found(query: str) -> list[int]:
         said = as_owner.get(f"/api/asks?{query}")
@@ -96,7 +96,7 @@ def test_an_ask_that_closes_meanwhile_does_not_shift_the_pages(
 ) -> None:
     world.turn(cast.agent, *(world.question(f"Which of {n}?") for n in range(4)))
     first = as_owner.get("/api/asks?limit=2").json
-    withdrawing.withdraw(ask_id=first["asks"][0]["id"], by=cast.owner)
+    withdrawing.withdraw_ask(ask_id=first["asks"][0]["id"], by=cast.owner)
     second = as_owner.get(f"/api/asks?limit=2&after={first['next']}").json
     assert len(second["asks"]) == 2
 

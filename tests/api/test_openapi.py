@@ -25,7 +25,7 @@ from workspace.api.urls import urlpatterns
 
 pytestmark = pytest.mark.django_db
 
-DOCUMENT = openapi.document()
+DOCUMENT = openapi.openapi_document()
 DOCUMENTED = [
     (method.upper(), path, int(status))
     for path, methods in DOCUMENT["paths"].items()
@@ -130,7 +130,7 @@ def _no_json_wanted(scene: Scene) -> None:
 def _conflict(scene: Scene) -> None:
     """Closed by another answer; for events, a cursor ahead."""
     echo = world.echo_of(scene.ask)
-    answering.answer(ask_id=scene.ask.pk, by=scene.cast.colleague, option="no", echo=echo)
+    answering.answer_ask(ask_id=scene.ask.pk, by=scene.cast.colleague, option="no", echo=echo)
     scene.query = "?after=999999" if scene.path.endswith("/events") else ""
 
 
@@ -139,7 +139,7 @@ def _expired(scene: Scene) -> None:
     if scene.path.endswith("/cancel"):
         from asks import expiry
 
-        assert expiry.expire_due()
+        assert expiry.expire_due_asks()
 
 
 def _too_large(scene: Scene) -> None:

@@ -28,7 +28,7 @@ def _not_found(cast: Cast) -> Case:
 
 def _closed(cast: Cast) -> Case:
     ask = world.asked(cast.agent)
-    answering.answer(ask_id=ask.pk, by=cast.colleague, option="us")
+    answering.answer_ask(ask_id=ask.pk, by=cast.colleague, option="us")
     return ask, {"option": "eu"}
 
 
@@ -197,7 +197,7 @@ def test_cancel_refuses_what_is_closed(cast: Cast, as_owner: Caller, as_stranger
 
 def test_cancel_by_another_owner_after_the_first_is_closed(cast: Cast, as_owner: Caller) -> None:
     ask = world.asked(cast.agent)
-    withdrawing.withdraw(ask_id=ask.pk, by=cast.colleague)
+    withdrawing.withdraw_ask(ask_id=ask.pk, by=cast.colleague)
     assert as_owner.post(f"/api/asks/{ask.pk}/cancel").status == 409
 
 

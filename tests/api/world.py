@@ -69,7 +69,7 @@ _NAMES = ("olga", "carl", "sam")
 
 
 def agent_of(*owners: User, slug: str = "") -> Agent:
-    runtime.register(Still())
+    runtime.register_runtime(Still())
     return register_agent(
         slug=slug or f"agent-{next(_numbers)}",
         owners=owners,
@@ -119,11 +119,11 @@ def turn(agent: Agent, *drafts: AskDraft, outcome: Outcome = Outcome.BLOCKED) ->
     """One whole turn of an agent's home session, ended by hand."""
     owner = agent.owners.order_by("pk").first()
     assert owner is not None
-    run = controls.start(session_id=home(agent).pk, by=owner)
+    run = controls.start_session(session_id=home(agent).pk, by=owner)
     assert run is not None
-    claimed = claims.claim(run_id=run.pk, worker="test")
+    claimed = claims.claim_run(run_id=run.pk, worker="test")
     assert claimed is not None
-    assert settlement.settle(claimed.fence, Ended(outcome=outcome, asks=drafts))
+    assert settlement.settle_run(claimed.fence, Ended(outcome=outcome, asks=drafts))
 
 
 def asked(agent: Agent, *drafts: AskDraft) -> Ask:
@@ -134,7 +134,7 @@ def asked(agent: Agent, *drafts: AskDraft) -> Ask:
 
 
 def echo_of(ask: Ask) -> dict[str, Any]:
-    return binding.of_gate(Gate.objects.get(ask=ask)).as_echo()
+    return binding.shown_binding(Gate.objects.get(ask=ask)).as_echo()
 
 
 def key_of(

@@ -13,7 +13,7 @@ from agents import controls, messages
 from agents.lifecycle import Cause, InboxState, Outcome, RunStatus, SessionState, Status
 from agents.models import Run, Session
 from asks import closing
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.models import Ask, Refusal, Verdict
 from asks.refusals import Refused
@@ -47,7 +47,7 @@ def owed_to(session: Session) -> list[str]:
 def test_an_answer_is_recorded_and_wakes_in_one_go(session: Session, owner: User) -> None:
     asked = AskFactory(session=session)
 
-    result = answer(ask_id=asked.pk, by=owner, option="us")
+    result = answer_ask(ask_id=asked.pk, by=owner, option="us")
 
     assert isinstance(result, Answered)
     assert not result.repeated
@@ -86,7 +86,7 @@ def test_the_next_run_is_given_the_option_with_its_label(session: Session, owner
 @pytest.mark.case("X14")
 def test_words_answer_a_question_without_options(session: Session, owner: User) -> None:
     asked = AskFactory(session=session, options=())
-    result = answer(ask_id=asked.pk, by=owner, text="Close it on Friday.")
+    result = answer_ask(ask_id=asked.pk, by=owner, text="Close it on Friday.")
     assert isinstance(result, Answered)
     assert result.verdict.text == "Close it on Friday."
     assert result.verdict.option is None
@@ -118,8 +118,8 @@ def test_the_same_answer_again_gets_what_was_recorded(session: Session, owner: U
     asked = AskFactory(session=session, action=REFUND)
     echo = echo_of(asked)
     as_a_form_sends_it = {name: str(value) for name, value in echo.items()}
-    first = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo)
-    second = answer(ask_id=asked.pk, by=owner, option="approve", echo=as_a_form_sends_it)
+    first = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo)
+    second = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=as_a_form_sends_it)
 
     assert isinstance(first, Answered)
     assert isinstance(second, Answered)
@@ -135,7 +135,7 @@ def test_an_answer_is_the_same_a_week_and_a_run_later(session: Session, owner: U
     echo = echo_of(asked)
     verdict_on(asked, owner)
     finish(claim(session.runs.latest("number")))
-    again = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo)
+    again = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo)
     assert isinstance(again, Answered)
     assert again.repeated
 
@@ -148,7 +148,7 @@ def test_another_answer_by_the_same_person_comes_too_late(
 ) -> None:
     asked = AskFactory(session=session, free_text=True)
     verdict_on(asked, owner, option="eu")
-    refused = answer(ask_id=asked.pk, by=owner, **other)
+    refused = answer_ask(ask_id=asked.pk, by=owner, **other)
     assert isinstance(refused, Refused)
     assert (refused.reason, refused.http_status) == (Reason.CLOSED, 409)
 
@@ -160,7 +160,7 @@ def test_who_comes_second_is_told_who_was_first(
 ) -> None:
     asked = AskFactory(session=session)
     verdict_on(asked, owner, option="eu")
-    refused = answer(ask_id=asked.pk, by=colleague, option=option)
+    refused = answer_ask(ask_id=asked.pk, by=colleague, option=option)
     assert isinstance(refused, Refused)
     assert refused.http_status == 409
     assert refused.detail == "This question was already answered by olga."
@@ -287,7 +287,7 @@ def test_a_verdict_is_owed_until_a_run_completes(session: Session, owner: User) 
     for outcome in (Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED):
         finish(claim(session.runs.latest("number")), outcome)
         assert owed_to(session) == ["US ledger"]
-        controls.start(session_id=session.pk, by=owner)
+        controls.start_session(session_id=session.pk, by=owner)
     turn = claim(session.runs.latest("number"))
     assert [given.body for given in turn.given] == ["US ledger"]
     finish(turn, Outcome.NO_WORK)
@@ -305,22 +305,22 @@ def test_without_its_wake_there_is_no_verdict(
     def gone(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(closing, "go_on", gone)
+    monkeypatch.setattr(closing, "continue_session", gone)
     with pytest.raises(KeyboardInterrupt):
-        answer(ask_id=asked.pk, by=owner, option="eu")
+        answer_ask(ask_id=asked.pk, by=owner, option="eu")
     monkeypatch.undo()
     assert not Verdict.objects.exists()
     assert runs_of(session) == [RunStatus.WAITING_HUMAN]
-    assert isinstance(answer(ask_id=asked.pk, by=owner, option="eu"), Answered)
+    assert isinstance(answer_ask(ask_id=asked.pk, by=owner, option="eu"), Answered)
 
 
 @pytest.mark.case("C54")
 def test_closing_one_ask_leaves_what_others_owe(session: Session, owner: User) -> None:
     first, second = ask(session, draft(), draft())
     verdict_on(first, owner, option="us")
-    from asks.withdrawing import withdraw
+    from asks.withdrawing import withdraw_ask
 
-    withdraw(ask_id=second.pk, by=owner)
+    withdraw_ask(ask_id=second.pk, by=owner)
     assert [given.body for given in claim(session.runs.latest("number")).given] == ["US ledger"]
 
 

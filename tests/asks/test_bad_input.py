@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.models import Session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Refusal
 from asks.refusals import Refused
@@ -36,14 +36,14 @@ NO_IDS: list[object] = [
 
 @pytest.mark.parametrize("ask_id", NO_IDS, ids=range(len(NO_IDS)))
 def test_an_id_that_cannot_be_is_not_found(owner: User, ask_id: object) -> None:
-    result = answer(ask_id=ask_id, by=owner, option="eu")  # type: ignore[arg-type]
+    result = answer_ask(ask_id=ask_id, by=owner, option="eu")  # type: ignore[arg-type]
     assert isinstance(result, Refused)
     assert result.http_status == 404
     assert len(Refusal.objects.get().ask_ref) <= 64
 
 
 def test_an_id_may_come_as_text(question: Ask, owner: User) -> None:
-    assert isinstance(answer(ask_id=str(question.pk), by=owner, option="eu"), Answered)  # type: ignore[arg-type]
+    assert isinstance(answer_ask(ask_id=str(question.pk), by=owner, option="eu"), Answered)  # type: ignore[arg-type]
 
 
 INVALID: list[dict[str, Any]] = [
@@ -70,7 +70,7 @@ INVALID: list[dict[str, Any]] = [
 def test_an_answer_that_cannot_be_kept_is_invalid(
     question: Ask, owner: User, given: dict[str, Any]
 ) -> None:
-    result = answer(ask_id=question.pk, by=owner, **given)
+    result = answer_ask(ask_id=question.pk, by=owner, **given)
     assert isinstance(result, Refused)
     assert (result.reason, result.http_status) == (Reason.INVALID, 422)
     kept = Refusal.objects.get().submitted
@@ -78,11 +78,11 @@ def test_an_answer_that_cannot_be_kept_is_invalid(
     assert len(kept["option"]) <= 200
     question.refresh_from_db()
     assert question.status == AskStatus.OPEN
-    assert isinstance(answer(ask_id=question.pk, by=owner, text="x" * 16_000), Answered)
+    assert isinstance(answer_ask(ask_id=question.pk, by=owner, text="x" * 16_000), Answered)
 
 
 def test_an_option_of_two_million_letters_is_unknown(question: Ask, owner: User) -> None:
-    result = answer(ask_id=question.pk, by=owner, option=HUGE)
+    result = answer_ask(ask_id=question.pk, by=owner, option=HUGE)
     assert isinstance(result, Refused)
     assert result.http_status == 422
 
@@ -102,7 +102,7 @@ ECHOES: list[Any] = [
 @pytest.mark.parametrize("echo", ECHOES)
 def test_an_echo_of_any_shape_is_no_binding(session: Session, owner: User, echo: Any) -> None:
     asked = AskFactory(session=session, action=REFUND)
-    result = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo)
+    result = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo)
     assert isinstance(result, Refused)
     assert result.reason == Reason.UNBINDABLE
     assert len(str(Refusal.objects.get().submitted)) < 4000
@@ -110,10 +110,10 @@ def test_an_echo_of_any_shape_is_no_binding(session: Session, owner: User, echo:
 
 @pytest.mark.parametrize("echo", ECHOES)
 def test_an_echo_nobody_asked_for_is_not_looked_at(question: Ask, owner: User, echo: Any) -> None:
-    result = answer(ask_id=question.pk, by=owner, option="eu", echo=echo)
+    result = answer_ask(ask_id=question.pk, by=owner, option="eu", echo=echo)
     assert isinstance(result, Answered)
     assert result.verdict.echo is None
-    again = answer(ask_id=question.pk, by=owner, option="eu")
+    again = answer_ask(ask_id=question.pk, by=owner, option="eu")
     assert isinstance(again, Answered)
     assert again.repeated
 
@@ -121,7 +121,7 @@ def test_an_echo_nobody_asked_for_is_not_looked_at(question: Ask, owner: User, e
 def test_what_else_is_in_an_echo_is_not_kept(session: Session, owner: User) -> None:
     asked = AskFactory(session=session, action=REFUND)
     echo = echo_of(asked)
-    result = answer(
+    result = answer_ask(
         ask_id=asked.pk, by=owner, option="approve", echo={**echo, "\0": HUGE, "by": "ceo"}
     )
     assert isinstance(result, Answered)
@@ -152,7 +152,7 @@ def test_nothing_that_is_sent_breaks_an_answer(
     session: Session, owner: User, option: Any, text: Any, echo: Any, bound: bool
 ) -> None:
     asked = AskFactory(session=session, free_text=True, action=REFUND if bound else None)
-    result = answer(ask_id=asked.pk, by=owner, option=option, text=text, echo=echo)
+    result = answer_ask(ask_id=asked.pk, by=owner, option=option, text=text, echo=echo)
     asked.refresh_from_db()
     answered = isinstance(result, Answered)
     assert asked.status == (AskStatus.ANSWERED if answered else AskStatus.OPEN)

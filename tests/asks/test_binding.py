@@ -16,10 +16,10 @@ from asks.actions.binding import (
     Binding,
     Unhashable,
     action_hash,
-    canonical,
-    is_whole,
-    matches,
-    restored,
+    canonical_action_json,
+    echo_matches,
+    is_complete_echo,
+    restore_params,
 )
 
 #: RFC 8785, section 3.2.2 and 3.2.3, with the bytes of section 3.2.4.
@@ -66,19 +66,19 @@ RFC_NUMBERS = [
 
 
 def test_the_sample_of_the_standard() -> None:
-    assert canonical(json.loads(RFC_SAMPLE)) == RFC_BYTES
+    assert canonical_action_json(json.loads(RFC_SAMPLE)) == RFC_BYTES
 
 
 @pytest.mark.parametrize(("bits", "written"), RFC_NUMBERS)
 def test_the_numbers_of_the_standard(bits: str, written: bytes) -> None:
     (number,) = struct.unpack(">d", bytes.fromhex(bits))
-    assert canonical(number) == written
+    assert canonical_action_json(number) == written
 
 
 def test_keys_are_sorted_as_the_standard_sorts_them() -> None:
     """By UTF-16 code units: the emoji comes before U+FB33, unlike by code points."""
     keys = ["\u20ac", "\r", "\ufb33", "1", "\U0001f600", "\u0080", "\u00f6"]
-    written = json.loads(canonical(dict.fromkeys(keys, 0)))
+    written = json.loads(canonical_action_json(dict.fromkeys(keys, 0)))
     assert list(written) == ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
 
 
@@ -162,7 +162,7 @@ REFUSED: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("params", "why"), REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_be_bound_is_refused_with_words(params: Any, why: str) -> None:
     with pytest.raises(Unhashable) as refused:
-        canonical(params)
+        canonical_action_json(params)
     assert str(refused.value) == why
 
 
@@ -178,7 +178,7 @@ ALLOWED: list[Any] = [
 
 @pytest.mark.parametrize("params", ALLOWED, ids=range(len(ALLOWED)))
 def test_the_bounds_themselves_are_allowed(params: Any) -> None:
-    assert canonical(params)
+    assert canonical_action_json(params)
 
 
 JSON = st.recursive(
@@ -201,12 +201,16 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_the_canonical_form_reads_back_as_the_same(params: Any) -> None:
-    assert canonical(restored(json.loads(canonical(params)))) == canonical(params)
+    assert canonical_action_json(
+        restore_params(json.loads(canonical_action_json(params)))
+    ) == canonical_action_json(params)
 
 
 def test_a_large_float_comes_back_from_storage_as_it_was() -> None:
     """PostgreSQL's jsonb gives 1e21 back as a whole number."""
-    assert canonical(restored({"a": [10**21, True, 5]})) == canonical({"a": [1e21, True, 5]})
+    assert canonical_action_json(restore_params({"a": [10**21, True, 5]})) == canonical_action_json(
+        {"a": [1e21, True, 5]}
+    )
 
 
 SHOWN = Binding("v1:" + "a" * 64, 3, "7.1")
@@ -221,8 +225,8 @@ SHOWN = Binding("v1:" + "a" * 64, 3, "7.1")
     ],
 )
 def test_an_exact_echo_matches(echo: dict[str, Any]) -> None:
-    assert is_whole(echo)
-    assert matches(echo, SHOWN)
+    assert is_complete_echo(echo)
+    assert echo_matches(echo, SHOWN)
 
 
 @pytest.mark.parametrize(
@@ -242,12 +246,12 @@ def test_an_exact_echo_matches(echo: dict[str, Any]) -> None:
     ],
 )
 def test_any_other_echo_does_not(change: dict[str, Any]) -> None:
-    assert not matches({**SHOWN.as_echo(), **change}, SHOWN)
+    assert not echo_matches({**SHOWN.as_echo(), **change}, SHOWN)
 
 
 @pytest.mark.parametrize(
     "echo", [None, {}, [], "v1", 5, {"action_hash": "v1"}, [("action_hash", "x")]]
 )
 def test_what_is_no_whole_echo(echo: object) -> None:
-    assert not is_whole(echo)
-    assert not matches(echo, SHOWN)
+    assert not is_complete_echo(echo)
+    assert not echo_matches(echo, SHOWN)

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from agents.models import Agent, InboxItem, Session
 from asks.actions import binding, grants
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft
 from asks.ledger import verify
 from asks.lifecycle import Reason
@@ -50,7 +50,9 @@ def editable(agent: Agent) -> None:
 
 
 def approve(ask: Ask, by: User, edited: Any, *, option: str = "approve", text: str = "") -> Any:
-    return answer(ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask), edited=edited)
+    return answer_ask(
+        ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask), edited=edited
+    )
 
 
 @pytest.mark.case("C12")
@@ -69,8 +71,8 @@ def test_the_edited_call_is_what_is_granted_and_both_are_kept(
     assert (grant.params, grant.action_hash) == (edited, digest)
     owed = InboxItem.objects.get(kind="verdict")
     assert owed.data["edited"] == owed.data["params"] == edited
-    assert grants.redeem(session_id=session.pk, operation="refund", params=PARAMS) is None
-    assert grants.redeem(session_id=session.pk, operation="refund", params=edited) == grant
+    assert grants.redeem_grant(session_id=session.pk, operation="refund", params=PARAMS) is None
+    assert grants.redeem_grant(session_id=session.pk, operation="refund", params=edited) == grant
 
 
 @pytest.mark.usefixtures("editable")
@@ -80,7 +82,7 @@ def test_the_ledger_tells_both_calls(session: Session, owner: User) -> None:
     facts = json.loads(record.body)["facts"]
     assert facts["gate"]["params"]["amount"] == facts["verdict"]["edit"]["original"]["amount"] == 48
     assert facts["verdict"]["edit"]["edited"]["amount"] == 1
-    verify.prove(record)
+    verify.prove_record(record)
 
 
 @pytest.mark.usefixtures("editable")
@@ -123,7 +125,7 @@ def test_an_edit_that_no_policy_allows_is_refused_and_recorded(
 
 def test_a_question_has_nothing_to_change(session: Session, owner: User) -> None:
     ask = AskFactory(session=session)
-    refused = answer(ask_id=ask.pk, by=owner, option="eu", edited={"a": 1})
+    refused = answer_ask(ask_id=ask.pk, by=owner, option="eu", edited={"a": 1})
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.NOT_EDITABLE
 

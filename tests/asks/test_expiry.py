@@ -13,9 +13,9 @@ from agents.jobs import tick
 from agents.lifecycle import RunStatus, SessionState, Status
 from agents.models import Session
 from asks import queue
-from asks.answering import answer
-from asks.asking_again import reopen
-from asks.expiry import expire_due
+from asks.answering import answer_ask
+from asks.asking_again import reopen_ask
+from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Refusal, Verdict
 from asks.refusals import Refused
@@ -36,7 +36,7 @@ def let_time_pass(asked: Ask) -> None:
 def expired(session: Session) -> Ask:
     asked: Ask = AskFactory(session=session, action=REFUND, expires_in=HOUR)
     let_time_pass(asked)
-    assert expire_due() == 1
+    assert expire_due_asks() == 1
     asked.refresh_from_db()
     session.refresh_from_db()
     return asked
@@ -57,47 +57,47 @@ def test_expiry_approves_nothing_and_pauses(expired: Ask, session: Session) -> N
 def test_an_ask_expires_when_its_time_has_come_and_not_before(session: Session) -> None:
     asked = AskFactory(session=session, expires_in=HOUR)
     assert asked.expires_at == asked.opened_at + HOUR
-    assert expire_due() == 0
+    assert expire_due_asks() == 0
     let_time_pass(asked)
-    assert expire_due() == 1
-    assert expire_due() == 0
+    assert expire_due_asks() == 1
+    assert expire_due_asks() == 0
 
 
 def test_an_ask_without_a_time_waits_for_ever(session: Session) -> None:
     asked = AskFactory(session=session)
     Ask.objects.filter(pk=asked.pk).update(opened_at=database_now() - timedelta(days=3000))
-    assert expire_due() == 0
+    assert expire_due_asks() == 0
 
 
 def test_a_late_answer_is_told_so(expired: Ask, owner: User) -> None:
-    result = answer(ask_id=expired.pk, by=owner, option="approve", echo=echo_of(expired))
+    result = answer_ask(ask_id=expired.pk, by=owner, option="approve", echo=echo_of(expired))
     assert isinstance(result, Refused)
     assert (result.reason, result.http_status) == (Reason.EXPIRED, 410)
 
 
 @pytest.mark.usefixtures("expired")
 def test_time_does_not_resume_what_expiry_paused(session: Session, owner: User) -> None:
-    tick.tick()
+    tick.run_tick()
     assert session.runs.count() == 1
-    assert queue.badge(owner) == 0
+    assert queue.count_badge(owner) == 0
 
 
 @pytest.mark.case("X13")
 def test_an_expired_ask_stays_in_the_backlog_until_it_is_asked_again(
     expired: Ask, owner: User, stranger: User
 ) -> None:
-    assert list(queue.backlog(owner)) == [expired]
-    assert list(queue.backlog(stranger)) == []
-    fresh = reopen(ask_id=expired.pk, by=owner)
+    assert list(queue.backlog_asks(owner)) == [expired]
+    assert list(queue.backlog_asks(stranger)) == []
+    fresh = reopen_ask(ask_id=expired.pk, by=owner)
     assert isinstance(fresh, Ask)
-    assert list(queue.backlog(owner)) == []
+    assert list(queue.backlog_asks(owner)) == []
     assert [card.pk for card in queue.needs_you(owner).asks] == [fresh.pk]
 
 
 def test_asking_again_gives_a_fresh_ask_with_as_much_time(
     expired: Ask, session: Session, owner: User
 ) -> None:
-    fresh = reopen(ask_id=expired.pk, by=owner)
+    fresh = reopen_ask(ask_id=expired.pk, by=owner)
     assert isinstance(fresh, Ask)
     expired.refresh_from_db()
     session.refresh_from_db()
@@ -117,20 +117,20 @@ def test_asking_again_gives_a_fresh_ask_with_as_much_time(
 
 
 def test_asking_again_twice_is_asking_once(expired: Ask, owner: User, colleague: User) -> None:
-    fresh = reopen(ask_id=expired.pk, by=owner)
-    assert reopen(ask_id=expired.pk, by=colleague) == fresh
+    fresh = reopen_ask(ask_id=expired.pk, by=owner)
+    assert reopen_ask(ask_id=expired.pk, by=colleague) == fresh
     assert Ask.objects.filter(status=AskStatus.OPEN).count() == 1
 
 
 @pytest.mark.parametrize("ask_id", [4711, 10**30, "x", None])
 def test_what_is_not_there_is_not_asked_again(owner: User, ask_id: object) -> None:
-    refused = reopen(ask_id=ask_id, by=owner)  # type: ignore[arg-type]
+    refused = reopen_ask(ask_id=ask_id, by=owner)  # type: ignore[arg-type]
     assert isinstance(refused, Refused)
     assert refused.http_status == 404
 
 
 def test_a_stranger_asks_nothing_again(expired: Ask, stranger: User) -> None:
-    refused = reopen(ask_id=expired.pk, by=stranger)
+    refused = reopen_ask(ask_id=expired.pk, by=stranger)
     assert isinstance(refused, Refused)
     assert refused.http_status == 404
     assert Refusal.objects.get().by == stranger
@@ -138,7 +138,7 @@ def test_a_stranger_asks_nothing_again(expired: Ask, stranger: User) -> None:
 
 def test_only_what_expired_is_asked_again(session: Session, owner: User) -> None:
     asked = AskFactory(session=session)
-    refused = reopen(ask_id=asked.pk, by=owner)
+    refused = reopen_ask(ask_id=asked.pk, by=owner)
     assert isinstance(refused, Refused)
     assert refused.http_status == 409
     assert Ask.objects.count() == 1
@@ -154,7 +154,7 @@ def test_a_resumed_session_goes_on_and_is_told(expired: Ask, session: Session, o
 def test_one_of_two_expires_and_the_other_is_still_answered(session: Session, owner: User) -> None:
     first, second = ask(session, draft(expires_in=HOUR), draft())
     let_time_pass(first)
-    assert expire_due() == 1
+    assert expire_due_asks() == 1
     session.refresh_from_db()
     assert (session.status, session.open_asks) == (Status.PAUSED, 1)
     assert session.runs.get().status == RunStatus.WAITING_HUMAN
@@ -169,6 +169,6 @@ def test_one_of_two_expires_and_the_other_is_still_answered(session: Session, ow
 def test_a_person_who_starts_the_session_lifts_the_pause(
     expired: Ask, session: Session, owner: User
 ) -> None:
-    assert controls.start(session_id=session.pk, by=owner) is not None
+    assert controls.start_session(session_id=session.pk, by=owner) is not None
     session.refresh_from_db()
     assert (session.state, session.state_reason) == (SessionState.ACTIVE, "")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from asks.actions.binding import MAX_DEPTH
-from asks.actions.schema import Flaw, flaws, usable
+from asks.actions.schema import Flaw, find_flaws, usable_schema
 
 T = TypeVar("T")
 
@@ -33,10 +33,10 @@ def from_depth(depth: int, call: Callable[[], T]) -> T:
 
 
 def test_params_as_deep_as_they_may_be_are_checked_to_the_bottom() -> None:
-    assert usable(TREE) == TREE
-    assert flaws(TREE, tree(MAX_DEPTH, "leaf")) == []
+    assert usable_schema(TREE) == TREE
+    assert find_flaws(TREE, tree(MAX_DEPTH, "leaf")) == []
     path = ".".join(["inner"] * (MAX_DEPTH - 1) + ["name"])
-    assert flaws(TREE, tree(MAX_DEPTH, 7)) == [Flaw(path, "It must be text.")]
+    assert find_flaws(TREE, tree(MAX_DEPTH, 7)) == [Flaw(path, "It must be text.")]
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_a_circle_is_left_before_python_runs_out_of_stack(circle: dict[str, Any]
     Rust, which panics."""
     for depth in range(30):
         with cProfile.Profile():
-            assert from_depth(depth, lambda: flaws(circle, {"amount": 1})) == NOT_FOLLOWED
+            assert from_depth(depth, lambda: find_flaws(circle, {"amount": 1})) == NOT_FOLLOWED
 
 
 def test_as_many_flaws_are_told_as_a_person_reads() -> None:
     schema = {"items": {"type": "string"}, "type": "array"}
-    assert len(flaws(schema, list(range(100)))) == 20
-    assert flaws(schema, [1]) == [Flaw("[0]", "It must be text.")]
+    assert len(find_flaws(schema, list(range(100)))) == 20
+    assert find_flaws(schema, [1]) == [Flaw("[0]", "It must be text.")]
 
 
 def test_checks_that_are_broken_off_do_not_add_up() -> None:
     """``not``, ``anyOf`` and ``if`` leave a check at its first flaw, here three hundred times."""
     inner = {"allOf": [{"type": "string"}, {"type": "string"}]}
     schema = {"items": {"not": inner, "anyOf": [inner, {"type": "integer"}], "if": inner}}
-    assert flaws(schema, list(range(300))) == []
+    assert find_flaws(schema, list(range(300))) == []

@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.models import Agent
 from agents.registration import open_session
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask
-from asks.withdrawing import withdraw
+from asks.withdrawing import withdraw_ask
 from tests.factories import REFUND, ask, draft, echo_of
 
 pytestmark = pytest.mark.django_db
@@ -41,13 +41,13 @@ def asked(agent: Agent, count: int = 1, *, bound: bool = False) -> Ask:
 
 def test_answering(agent: Agent, owner: User) -> None:
     ask_id = asked(agent).pk
-    assert statements(partial(answer, ask_id=ask_id, by=owner, option="eu")) <= ANSWERING
+    assert statements(partial(answer_ask, ask_id=ask_id, by=owner, option="eu")) <= ANSWERING
 
 
 @pytest.mark.parametrize("count", [2, 9])
 def test_answering_one_of_many(agent: Agent, owner: User, count: int) -> None:
     ask_id = asked(agent, count).pk
-    sent = statements(partial(answer, ask_id=ask_id, by=owner, option="eu"))
+    sent = statements(partial(answer_ask, ask_id=ask_id, by=owner, option="eu"))
     assert sent <= ANSWERING_ONE_OF_MANY
 
 
@@ -56,7 +56,7 @@ def test_answering_an_approval(agent: Agent, owner: User, before: int) -> None:
     for _ in range(before):
         asked(agent, bound=True)
     one = asked(agent, bound=True)
-    verb = partial(answer, ask_id=one.pk, by=owner, option="approve", echo=echo_of(one))
+    verb = partial(answer_ask, ask_id=one.pk, by=owner, option="approve", echo=echo_of(one))
     assert statements(verb) <= ANSWERING_AN_APPROVAL
 
 
@@ -65,13 +65,13 @@ def test_answering_does_not_take_more_for_more_owners(
 ) -> None:
     agent.owners.add(stranger)
     ask_id = asked(agent).pk
-    assert statements(partial(answer, ask_id=ask_id, by=owner, option="eu")) <= ANSWERING
+    assert statements(partial(answer_ask, ask_id=ask_id, by=owner, option="eu")) <= ANSWERING
 
 
 def test_refusing(agent: Agent, owner: User) -> None:
     ask_id = asked(agent).pk
-    assert statements(partial(answer, ask_id=ask_id, by=owner, option="never")) <= REFUSING
+    assert statements(partial(answer_ask, ask_id=ask_id, by=owner, option="never")) <= REFUSING
 
 
 def test_withdrawing(agent: Agent, owner: User) -> None:
-    assert statements(partial(withdraw, ask_id=asked(agent).pk, by=owner)) <= WITHDRAWING
+    assert statements(partial(withdraw_ask, ask_id=asked(agent).pk, by=owner)) <= WITHDRAWING

@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from agents import messages
 from agents.lifecycle import Outcome, RunStatus, Status
 from agents.models import Run, Session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Style
 from asks.models import Ask
-from asks.withdrawing import withdraw
+from asks.withdrawing import withdraw_ask
 from tests.factories import (
     REFUND,
     AskFactory,
@@ -114,7 +114,7 @@ def test_an_action_is_the_same_after_it_was_stored(
 ) -> None:
     """PostgreSQL writes numbers its own way: it must not make an honest answer stale."""
     asked = AskFactory(session=session, action=ActionDraft("x", params))
-    result = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
+    result = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
     assert isinstance(result, Answered), result
 
 
@@ -269,7 +269,7 @@ def test_an_open_approval_proposed_again_is_bound_to_the_new_run(
     assert old.superseded_by == fresh
     assert fresh.gate.run_version == "2.1"
     assert isinstance(
-        answer(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh)), Answered
+        answer_ask(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh)), Answered
     )
 
 
@@ -295,7 +295,7 @@ def test_a_run_that_was_told_and_asks_again_asks_a_person(session: Session, owne
 
 def test_a_withdrawn_request_may_be_asked_again(session: Session, owner: User) -> None:
     asked = AskFactory(session=session, key="k")
-    withdraw(ask_id=asked.pk, by=owner)
+    withdraw_ask(ask_id=asked.pk, by=owner)
     run = finish(claim(session.runs.latest("number")), Outcome.BLOCKED, asks=(draft("k"),))
     assert [(a.request_key, a.status) for a in run.asks.all()] == [("k~2", "open")]
 
@@ -304,7 +304,7 @@ def test_keys_that_look_like_repetitions_do_not_collide(session: Session, owner:
     """The protocol's own keys may end in ~2, and be as long as keys may be."""
     long = "k" * 190
     for asked in ask(session, draft("k"), draft("k~2"), draft(long)):
-        withdraw(ask_id=asked.pk, by=owner)
+        withdraw_ask(ask_id=asked.pk, by=owner)
     run = finish(
         claim(session.runs.latest("number")), Outcome.BLOCKED, asks=(draft("k"), draft(long))
     )

@@ -11,12 +11,12 @@ from django.contrib.auth.models import AnonymousUser, User
 from agents.db.expressions import database_now
 from agents.lifecycle import RunStatus, Status
 from agents.models import Run, Session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import HTTP_STATUS, AskStatus, Reason
 from asks.models import Ask, Refusal, Verdict
 from asks.policies import versions
 from asks.refusals import Refused
-from asks.withdrawing import withdraw
+from asks.withdrawing import withdraw_ask
 from tests.factories import MONEY, REFUND, AskFactory, echo_of, verdict_on
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ def approval(session: Session) -> Ask:
 
 
 def refused(ask: Ask, by: User | AnonymousUser, **answered: object) -> Refused:
-    result = answer(ask_id=ask.pk, by=by, **answered)  # type: ignore[arg-type]
+    result = answer_ask(ask_id=ask.pk, by=by, **answered)  # type: ignore[arg-type]
     assert isinstance(result, Refused), result
     return result
 
@@ -99,7 +99,7 @@ def test_an_option_that_was_not_offered_is_unknown(choice: Ask, owner: User, opt
 
 
 def test_an_option_of_another_ask_is_unknown(choice: Ask, approval: Ask, owner: User) -> None:
-    result = answer(ask_id=choice.pk, by=owner, option="approve")
+    result = answer_ask(ask_id=choice.pk, by=owner, option="approve")
     assert isinstance(result, Refused)
     assert result.reason == Reason.UNKNOWN_OPTION
     verdict_on(approval, owner)
@@ -130,7 +130,7 @@ def test_a_strangers_attempt_is_in_the_audit(choice: Ask, stranger: User) -> Non
 
 
 def test_an_ask_that_is_not_there(owner: User) -> None:
-    result = answer(ask_id=4711, by=owner, option="eu")
+    result = answer_ask(ask_id=4711, by=owner, option="eu")
     assert isinstance(result, Refused)
     assert result.http_status == 404
     row = Refusal.objects.get()
@@ -145,8 +145,8 @@ def test_an_expired_ask_is_refused_before_anybody_closed_it(choice: Ask, owner: 
 
 
 def test_a_withdrawn_ask_says_by_whom(choice: Ask, owner: User, colleague: User) -> None:
-    withdraw(ask_id=choice.pk, by=colleague)
-    result = answer(ask_id=choice.pk, by=owner, option="eu")
+    withdraw_ask(ask_id=choice.pk, by=colleague)
+    result = answer_ask(ask_id=choice.pk, by=owner, option="eu")
     assert isinstance(result, Refused)
     assert (result.reason, result.http_status) == (Reason.CLOSED, 409)
     assert result.detail == "This question was already withdrawn by carl."
@@ -198,7 +198,9 @@ def test_an_answer_to_something_else_is_stale_and_the_ask_stays(
     result = refused(approval, owner, option="approve", echo={**exact, **drift})
     assert (result.reason, result.http_status) == (Reason.STALE, 409)
     assert result.replaced_by is None
-    assert isinstance(answer(ask_id=approval.pk, by=owner, option="approve", echo=exact), Answered)
+    assert isinstance(
+        answer_ask(ask_id=approval.pk, by=owner, option="approve", echo=exact), Answered
+    )
 
 
 @pytest.mark.case("X7")
@@ -218,7 +220,7 @@ def test_a_policy_that_changed_makes_an_answer_stale(approval: Ask, owner: User)
     again = refused(approval, owner, option="approve", echo=echo_of(approval))
     assert (again.reason, again.replaced_by) == (Reason.STALE, fresh)
     assert isinstance(
-        answer(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh)), Answered
+        answer_ask(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh)), Answered
     )
 
 
@@ -226,7 +228,7 @@ def break_nothing(ask: Ask) -> None: ...
 
 
 def close(ask: Ask) -> None:
-    withdraw(ask_id=ask.pk, by=ask.agent.owners.get(username="carl"))
+    withdraw_ask(ask_id=ask.pk, by=ask.agent.owners.get(username="carl"))
 
 
 def expire(ask: Ask) -> None:
@@ -260,7 +262,7 @@ def test_the_first_reason_is_the_one_that_is_named(
     elif flawed["echo"] == "another":
         flawed = {**flawed, "echo": {**exact, "run_version": "0.0"}}
     break_it(asked)
-    result = answer(ask_id=asked.pk, by=owner, **flawed)  # type: ignore[arg-type]
+    result = answer_ask(ask_id=asked.pk, by=owner, **flawed)  # type: ignore[arg-type]
     assert isinstance(result, Refused)
     assert result.reason == reason
     assert result.http_status == HTTP_STATUS[reason]

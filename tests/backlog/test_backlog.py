@@ -15,13 +15,13 @@ from agents.lifecycle import SessionState
 from agents.models import Agent, Session
 from agents.registration import open_session
 from asks import queue
-from asks.asking_again import reopen
-from asks.backlog import drop
-from asks.expiry import expire_due
+from asks.asking_again import reopen_ask
+from asks.backlog import dismiss_ask
+from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Dropped, LedgerRecord, Refusal, Verdict
 from asks.refusals import Refused
-from asks.retirement import retire
+from asks.retirement import retire_agent
 from tests.factories import REFUND, AskFactory, echo_of, verdict_on
 from tests.pages.html import Element, read
 from tests.policies.world import in_force, refund
@@ -33,7 +33,7 @@ HOUR = timedelta(hours=1)
 def expire(asked: Ask, ago: timedelta = timedelta(0)) -> Ask:
     then = database_now() - ago
     Ask.objects.filter(pk=asked.pk).update(opened_at=then - 2 * HOUR, expires_at=then)
-    assert expire_due() == 1
+    assert expire_due_asks() == 1
     asked.refresh_from_db()
     return asked
 
@@ -121,22 +121,22 @@ def test_dropping_takes_a_reason_and_is_written_down(
 
 
 def test_dropping_again_changes_nothing(expired: Ask, owner: User, colleague: User) -> None:
-    first = drop(ask_id=expired.pk, by=owner, reason="One.")
-    assert drop(ask_id=expired.pk, by=colleague, reason="Two.") == first
+    first = dismiss_ask(ask_id=expired.pk, by=owner, reason="One.")
+    assert dismiss_ask(ask_id=expired.pk, by=colleague, reason="Two.") == first
     assert Dropped.objects.get().reason == "One."
 
 
 def test_what_was_dropped_is_not_asked_again_and_the_other_way_round(
     expired: Ask, session: Session, owner: User
 ) -> None:
-    drop(ask_id=expired.pk, by=owner, reason="Over.")
-    again = reopen(ask_id=expired.pk, by=owner)
+    dismiss_ask(ask_id=expired.pk, by=owner, reason="Over.")
+    again = reopen_ask(ask_id=expired.pk, by=owner)
     assert isinstance(again, Refused)
     assert again.detail == "This question was dropped."
 
     other = expire(AskFactory(session=session, expires_in=HOUR))
-    assert isinstance(reopen(ask_id=other.pk, by=owner), Ask)
-    refused = drop(ask_id=other.pk, by=owner, reason="Over.")
+    assert isinstance(reopen_ask(ask_id=other.pk, by=owner), Ask)
+    refused = dismiss_ask(ask_id=other.pk, by=owner, reason="Over.")
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.CLOSED
 
@@ -146,7 +146,7 @@ def test_only_what_expired_is_dropped(session: Session, owner: User, status: str
     asked = AskFactory(session=session)
     if status == "answered":
         verdict_on(asked, owner)
-    refused = drop(ask_id=asked.pk, by=owner, reason="x")
+    refused = dismiss_ask(ask_id=asked.pk, by=owner, reason="x")
     assert isinstance(refused, Refused)
     assert refused.http_status == 409
 
@@ -176,12 +176,12 @@ def test_a_decision_stays_undecided_although_its_session_goes_on(
     controls.resume_session(session_id=session.pk, by=owner)
     session.refresh_from_db()
     assert session.state == SessionState.ACTIVE
-    assert list(queue.backlog(owner)) == [expired]
+    assert list(queue.backlog_asks(owner)) == [expired]
 
 
 def test_what_is_over_for_good_is_undecided_no_more(expired: Ask, owner: User) -> None:
-    retire(agent_id=expired.agent_id, by=owner)
-    assert list(queue.backlog(owner)) == []
+    retire_agent(agent_id=expired.agent_id, by=owner)
+    assert list(queue.backlog_asks(owner)) == []
 
 
 @pytest.mark.case("C70")
@@ -193,7 +193,7 @@ def test_many_old_ones_are_listed_by_age_and_badge_nothing(
             session=open_session(agent), prompt=f"Question {number}?", expires_in=HOUR
         )
         expire(asked, ago=timedelta(days=number))
-    assert queue.badge(owner) == 0
+    assert queue.count_badge(owner) == 0
     page = backlog(client)
     asked_for = [one.words for one in page.all("span", class_="why--words")]
     assert asked_for == ["Question 2?", "Question 1?", "Question 0?"]
@@ -204,9 +204,9 @@ def test_many_old_ones_are_listed_by_age_and_badge_nothing(
 @pytest.mark.case("C70")
 def test_asks_of_an_agent_that_is_gone_are_not_counted(agent: Agent, owner: User) -> None:
     AskFactory(session=open_session(agent))
-    assert queue.badge(owner) == 1
-    retire(agent_id=agent.pk, by=owner)
-    assert queue.badge(owner) == 0
+    assert queue.count_badge(owner) == 1
+    retire_agent(agent_id=agent.pk, by=owner)
+    assert queue.count_badge(owner) == 0
 
 
 def test_the_page_takes_as_many_queries_for_many_as_for_one(
@@ -222,4 +222,4 @@ def test_a_message_to_the_paused_session_decides_nothing(
     expired: Ask, session: Session, owner: User
 ) -> None:
     messages.post_message(session_id=session.pk, by=owner, text="What was that?")
-    assert list(queue.backlog(owner)) == [expired]
+    assert list(queue.backlog_asks(owner)) == [expired]

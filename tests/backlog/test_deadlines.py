@@ -11,10 +11,10 @@ from django.test import Client
 from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks import deadlines, expiry
-from asks.deadlines import extend, give_due
+from asks.deadlines import extend_deadline, send_due_nudges
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, LedgerRecord, Nudge, NudgeKind
-from asks.policies.working_hours import WorkingHours, after
+from asks.policies.working_hours import WorkingHours, add_working_time
 from asks.refusals import Refused
 from tests.factories import REFUND, AskFactory, draft, echo_of, turn_of, verdict_on
 from tests.pages.html import read
@@ -61,10 +61,10 @@ def test_what_will_be_said_is_written_when_it_is_asked(ask: Ask) -> None:
 @pytest.mark.case("C64")
 @pytest.mark.parametrize("kind", NudgeKind.values)
 def test_each_is_said_once_in_the_thread_and_outside(ask: Ask, session: Session, kind: str) -> None:
-    assert give_due() == 0
+    assert send_due_nudges() == 0
     come(ask.nudges.get(kind=kind))
-    assert give_due() == 1
-    assert give_due() == 0
+    assert send_due_nudges() == 1
+    assert send_due_nudges() == 0
     assert len(said_in(session)) == 1
     item = OutboxItem.objects.get(kind="ask.reminded")
     assert item.payload["nudge"]["kind"] == kind
@@ -73,7 +73,7 @@ def test_each_is_said_once_in_the_thread_and_outside(ask: Ask, session: Session,
 
 def test_an_escalation_says_to_whom(ask: Ask, session: Session) -> None:
     come(ask.nudges.get(kind="escalation"))
-    give_due()
+    send_due_nudges()
     assert said_in(session) == ["This question has waited too long. It is escalated to owners."]
 
 
@@ -81,7 +81,7 @@ def test_nothing_is_said_about_what_is_over(ask: Ask, session: Session, owner: U
     verdict_on(ask, owner)
     for nudge in ask.nudges.all():
         come(nudge)
-    assert give_due() == 0
+    assert send_due_nudges() == 0
     assert said_in(session) == []
     assert not Nudge.objects.filter(said_at=None).exists()
 
@@ -91,7 +91,7 @@ def test_more_time_moves_the_deadline_and_its_warning(
     ask: Ask, session: Session, owner: User
 ) -> None:
     before = ask.expires_at
-    longer = extend(ask_id=ask.pk, by=owner)
+    longer = extend_deadline(ask_id=ask.pk, by=owner)
     assert isinstance(longer, Ask)
     ask.refresh_from_db()
     assert before is not None
@@ -108,17 +108,17 @@ def test_the_warning_of_the_longer_deadline_is_given_too(
     ask: Ask, session: Session, owner: User
 ) -> None:
     come(ask.nudges.get(kind="warning"))
-    give_due()
-    extend(ask_id=ask.pk, by=owner)
+    send_due_nudges()
+    extend_deadline(ask_id=ask.pk, by=owner)
     come(ask.nudges.get(kind="warning", said_at=None))
-    give_due()
+    send_due_nudges()
     assert len(said_in(session)) == 2
 
 
 def test_time_is_given_as_often_as_the_policy_says(ask: Ask, owner: User, colleague: User) -> None:
-    assert isinstance(extend(ask_id=ask.pk, by=owner), Ask)
-    assert isinstance(extend(ask_id=ask.pk, by=colleague), Ask)
-    refused = extend(ask_id=ask.pk, by=owner)
+    assert isinstance(extend_deadline(ask_id=ask.pk, by=owner), Ask)
+    assert isinstance(extend_deadline(ask_id=ask.pk, by=colleague), Ask)
+    refused = extend_deadline(ask_id=ask.pk, by=owner)
     assert isinstance(refused, Refused)
     assert (refused.reason, refused.detail) == (
         Reason.NOT_ALLOWED,
@@ -128,37 +128,37 @@ def test_time_is_given_as_often_as_the_policy_says(ask: Ask, owner: User, collea
 
 def test_what_has_no_deadline_of_a_policy_is_not_prolonged(session: Session, owner: User) -> None:
     for more in ({}, {"expires_in": HOUR}):
-        refused = extend(ask_id=AskFactory(session=session, **more).pk, by=owner)
+        refused = extend_deadline(ask_id=AskFactory(session=session, **more).pk, by=owner)
         assert isinstance(refused, Refused)
 
 
 def test_what_has_expired_is_not_brought_back(ask: Ask, owner: User) -> None:
     Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
-    refused = extend(ask_id=ask.pk, by=owner)
+    refused = extend_deadline(ask_id=ask.pk, by=owner)
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.EXPIRED
-    expiry.expire_due()
-    refused = extend(ask_id=ask.pk, by=owner)
+    expiry.expire_due_asks()
+    refused = extend_deadline(ask_id=ask.pk, by=owner)
     assert isinstance(refused, Refused)
     assert refused.http_status == 410
 
 
 @pytest.mark.parametrize("ask_id", [0, "x", 10**30, None])
 def test_what_is_not_there(owner: User, ask_id: object) -> None:
-    for verb in (extend, deadlines.extend):
+    for verb in (extend_deadline, deadlines.extend_deadline):
         refused = verb(ask_id=ask_id, by=owner)  # type: ignore[arg-type]
         assert isinstance(refused, Refused)
         assert refused.reason == Reason.NOT_FOUND
 
 
 def test_a_stranger_gives_no_time(ask: Ask, stranger: User) -> None:
-    refused = extend(ask_id=ask.pk, by=stranger)
+    refused = extend_deadline(ask_id=ask.pk, by=stranger)
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.NOT_FOUND
 
 
 def test_an_answer_is_good_until_the_longer_deadline(ask: Ask, owner: User) -> None:
-    extend(ask_id=ask.pk, by=owner)
+    extend_deadline(ask_id=ask.pk, by=owner)
     verdict_on(ask, owner)
 
 
@@ -171,7 +171,9 @@ def test_a_deadline_is_counted_in_the_owners_working_hours(
     rules = {"terms": {"expires_after": "PT16H"}, "working_hours": hours}
     versions.add_version(agent_id=agent.pk, rules=rules, why="We are there by day.", by=owner)
     ask = asked(session)
-    assert ask.expires_at == after(ask.opened_at, 16 * HOUR, WorkingHours.model_validate(hours))
+    assert ask.expires_at == add_working_time(
+        ask.opened_at, 16 * HOUR, WorkingHours.model_validate(hours)
+    )
     assert ask.expires_at is not None
     assert ask.expires_at - ask.opened_at > 24 * HOUR
     client = Client()
@@ -219,7 +221,7 @@ def test_a_card_that_is_remembered_shows_the_new_deadline(ask: Ask, owner: User)
 
 def test_expiry_pauses_and_approves_nothing_under_a_policy_too(ask: Ask, session: Session) -> None:
     Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
-    assert expiry.expire_due() == 1
+    assert expiry.expire_due_asks() == 1
     ask.refresh_from_db()
     assert ask.status == AskStatus.EXPIRED
     assert "nothing was approved" in session.events.get(kind="expired").text

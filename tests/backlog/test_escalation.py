@@ -12,8 +12,8 @@ from django.test import Client
 from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks import access, queue
-from asks.answering import Answered, answer
-from asks.deadlines import give_due
+from asks.answering import Answered, answer_ask
+from asks.deadlines import send_due_nudges
 from asks.lifecycle import Reason
 from asks.models import Ask, LedgerRecord, Nudge
 from asks.policies import versions
@@ -37,7 +37,7 @@ def member() -> User:
 
 def waits_too_long(ask: Ask) -> None:
     Nudge.objects.filter(ask=ask, kind="escalation").update(due_at=database_now())
-    assert give_due() == 1
+    assert send_due_nudges() == 1
     ask.refresh_from_db()
 
 
@@ -49,7 +49,7 @@ def ask(agent: Agent, session: Session, member: User) -> Ask:
 
 
 def answered_by(ask: Ask, person: User) -> object:
-    return answer(ask_id=ask.pk, by=person, option="approve", echo=echo_of(ask))
+    return answer_ask(ask_id=ask.pk, by=person, option="approve", echo=echo_of(ask))
 
 
 def test_before_it_they_see_and_answer_nothing(ask: Ask, member: User) -> None:
@@ -74,7 +74,7 @@ def test_after_it_they_may_answer_as_well_as_the_owners(
 def test_it_is_done_once_and_told_once(ask: Ask, session: Session) -> None:
     waits_too_long(ask)
     Nudge.objects.update(due_at=database_now())
-    assert give_due() == 0
+    assert send_due_nudges() == 0
     assert session.events.filter(kind="reminded").count() == 1
     assert OutboxItem.objects.filter(kind="ask.reminded").count() == 1
     record = LedgerRecord.objects.get(kind="escalated")
@@ -140,7 +140,7 @@ def test_what_is_asked_in_its_place_is_escalated_if_the_policy_still_says_so(
     waits_too_long(ask)
     echo = echo_of(ask)
     in_force(agent, refund(), **(ADMITTED if admitted else {}))
-    late = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo)
+    late = answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo)
     assert isinstance(late, Refused)
     assert late.replaced_by is not None
     fresh = Ask.objects.get(pk=late.replaced_by.pk)

@@ -15,7 +15,7 @@ from agents.models import Agent, Session
 from asks import deadlines
 from asks.models import Ask, Nudge, PersonalHours
 from asks.policies import personal_hours
-from asks.policies.working_hours import WorkingHours, after
+from asks.policies.working_hours import WorkingHours, add_working_time
 from tests.factories import UserFactory
 from tests.pages.html import read
 from tests.policies.world import asked, group_of, in_force, refund
@@ -47,13 +47,15 @@ def test_a_deadline_counts_the_hours_of_the_one_who_answers(
     agent: Agent, session: Session, owner: User, colleague: User
 ) -> None:
     agent.owners.remove(colleague)
-    personal_hours.say(owner, BERLIN)
+    personal_hours.set_hours(owner, BERLIN)
     in_force(agent, refund(), expires_after="PT16H", remind_after="PT9H", warn_before="PT1H")
     ask = asked(session)
     hours = WorkingHours.model_validate(BERLIN)
-    assert ask.expires_at == after(ask.opened_at, 16 * HOUR, hours)
-    assert ask.nudges.get(kind="reminder").due_at == after(ask.opened_at, 9 * HOUR, hours)
-    longer = deadlines.extend(ask_id=ask.pk, by=owner)
+    assert ask.expires_at == add_working_time(ask.opened_at, 16 * HOUR, hours)
+    assert ask.nudges.get(kind="reminder").due_at == add_working_time(
+        ask.opened_at, 9 * HOUR, hours
+    )
+    longer = deadlines.extend_deadline(ask_id=ask.pk, by=owner)
     assert isinstance(longer, Ask)
     assert longer.expires_at is not None
     assert longer.expires_at - ask.opened_at > 24 * HOUR
@@ -62,18 +64,18 @@ def test_a_deadline_counts_the_hours_of_the_one_who_answers(
 def test_of_two_it_is_enough_that_one_is_there(
     agent: Agent, session: Session, owner: User, colleague: User
 ) -> None:
-    personal_hours.say(owner, BERLIN)
-    personal_hours.say(colleague, AUCKLAND)
+    personal_hours.set_hours(owner, BERLIN)
+    personal_hours.set_hours(colleague, AUCKLAND)
     in_force(agent, refund(), expires_after="PT16H")
     ask = asked(session)
     both = [WorkingHours.model_validate(one) for one in (BERLIN, AUCKLAND)]
-    assert ask.expires_at == after(ask.opened_at, 16 * HOUR, *both)
+    assert ask.expires_at == add_working_time(ask.opened_at, 16 * HOUR, *both)
 
 
 def test_while_somebody_is_always_there_all_time_counts(
     agent: Agent, session: Session, owner: User
 ) -> None:
-    personal_hours.say(owner, BERLIN)
+    personal_hours.set_hours(owner, BERLIN)
     in_force(agent, refund(), expires_after="PT16H")
     ask = asked(session)
     assert ask.expires_at == ask.opened_at + 16 * HOUR
@@ -82,22 +84,22 @@ def test_while_somebody_is_always_there_all_time_counts(
 def test_the_hours_of_the_group_that_answers_count(agent: Agent, session: Session) -> None:
     member = UserFactory()
     group_of("finance", member)
-    personal_hours.say(member, AUCKLAND)
+    personal_hours.set_hours(member, AUCKLAND)
     in_force(agent, refund(), expires_after="PT16H", answered_by="group:finance")
     ask = asked(session)
     hours = WorkingHours.model_validate(AUCKLAND)
-    assert ask.expires_at == after(ask.opened_at, 16 * HOUR, hours)
+    assert ask.expires_at == add_working_time(ask.opened_at, 16 * HOUR, hours)
 
 
 def test_hours_that_change_later_leave_what_was_asked(
     agent: Agent, session: Session, owner: User, colleague: User
 ) -> None:
     for person in (owner, colleague):
-        personal_hours.say(person, BERLIN)
+        personal_hours.set_hours(person, BERLIN)
     in_force(agent, refund(), expires_after="PT16H")
     ask = asked(session)
     before = ask.expires_at
-    personal_hours.forget(owner)
+    personal_hours.clear_hours(owner)
     ask.refresh_from_db()
     assert ask.expires_at == before
     assert Nudge.objects.count() == 0
@@ -115,7 +117,7 @@ def test_hours_that_change_later_leave_what_was_asked(
 )
 def test_counting(hours: tuple[Any, ...], start: datetime, wait: int, end: datetime) -> None:
     calendars = [WorkingHours.model_validate(one) for one in hours]
-    assert after(start, wait * HOUR, *calendars) == end
+    assert add_working_time(start, wait * HOUR, *calendars) == end
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_what_makes_no_sense_is_refused_by_its_field(
     owner: User, wrong: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:
-        personal_hours.say(owner, {**BERLIN, **wrong})
+        personal_hours.set_hours(owner, {**BERLIN, **wrong})
     assert list(refused.value.message_dict) == [field]
     assert not PersonalHours.objects.exists()
 
@@ -147,7 +149,7 @@ class TestThePage:
 
     def test_it_keeps_what_is_sent_and_shows_it(self, as_owner: Client, owner: User) -> None:
         assert as_owner.post("/hours", self.SENT).status_code == 302
-        kept = personal_hours.of(owner)
+        kept = personal_hours.hours_of(owner)
         assert kept is not None
         assert (kept.zone, kept.days, kept.closes) == (
             "Europe/Berlin",
@@ -159,7 +161,7 @@ class TestThePage:
         assert 'data-zone="Europe/Berlin"' in page
 
     def test_the_zone_is_known_after_signing_in_again(self, owner: User) -> None:
-        personal_hours.say(owner, BERLIN)
+        personal_hours.set_hours(owner, BERLIN)
         again = Client()
         again.force_login(owner)
         assert 'data-zone="Europe/Berlin"' in again.get("/").content.decode()
@@ -167,7 +169,7 @@ class TestThePage:
     def test_it_forgets(self, as_owner: Client, owner: User) -> None:
         as_owner.post("/hours", self.SENT)
         as_owner.post("/hours", {"forget": "1"})
-        assert personal_hours.of(owner) is None
+        assert personal_hours.hours_of(owner) is None
         assert "data-zone" not in as_owner.get("/").content.decode()
 
     @pytest.mark.parametrize(
@@ -190,13 +192,13 @@ class TestThePage:
 
     def test_nobody_sets_those_of_another(self, as_owner: Client, stranger: User) -> None:
         as_owner.post("/hours", {**self.SENT, "person": stranger.pk})
-        assert personal_hours.of(stranger) is None
+        assert personal_hours.hours_of(stranger) is None
 
     def test_the_card_shows_the_deadline_on_the_clocks_that_are_counted(
         self, as_owner: Client, agent: Agent, session: Session, owner: User, colleague: User
     ) -> None:
-        personal_hours.say(owner, BERLIN)
-        personal_hours.say(colleague, AUCKLAND)
+        personal_hours.set_hours(owner, BERLIN)
+        personal_hours.set_hours(colleague, AUCKLAND)
         in_force(agent, refund(), expires_after="PT16H")
         ask = asked(session)
         words = read(as_owner.get(f"/asks/{ask.pk}/").content).words

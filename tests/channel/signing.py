@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asks.models import Ask
-from asks.signed_channel.document import document
+from asks.signed_channel.document import decision_document
 
 NAMESPACE = "needs-you-verdict"
 
@@ -67,7 +67,7 @@ class Channel:
 
 
 def shown(ask: Ask, option: str = "yes") -> bytes:
-    return document(ask, ask.gate, ask.options.get(key=option))
+    return decision_document(ask, ask.gate, ask.options.get(key=option))
 
 
 def _run(*words: str) -> None:

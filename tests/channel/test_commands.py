@@ -82,7 +82,7 @@ def test_only_what_is_open_and_gated_is_shown(ask: Ask) -> None:
         call_command("signed_channel", "show", str(plain.pk))
     with pytest.raises(CommandError, match="not offered"):
         call_command("signed_channel", "show", str(ask.pk), "--option", "maybe")
-    withdrawing.withdraw(ask_id=ask.pk, by=ask.agent.owners.get())
+    withdrawing.withdraw_ask(ask_id=ask.pk, by=ask.agent.owners.get())
     with pytest.raises(CommandError, match="already withdrawn"):
         call_command("signed_channel", "show", str(ask.pk))
 

@@ -34,15 +34,15 @@ def test_workers_that_scan_at_once_judge_each_file_once(channel: Channel) -> Non
     assert Refusal.objects.count() == 1
     assert SignedFile.objects.count() == 2
     assert Event.objects.filter(kind="verdict").count() == 1
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_a_signature_and_a_withdrawal_at_once_are_one_of_the_two(channel: Channel) -> None:
     ask = gated()
     channel.decide(ask)
     owner = ask.agent.owners.get()
-    at_once(decision_files.scan, lambda: withdrawing.withdraw(ask_id=ask.pk, by=owner))
+    at_once(decision_files.scan_folder, lambda: withdrawing.withdraw_ask(ask_id=ask.pk, by=owner))
     answered = Ask.objects.get(pk=ask.pk).status == AskStatus.ANSWERED
     assert Verdict.objects.filter(ask=ask).exists() is answered
     assert Refusal.objects.count() == 1
-    verify.verify()
+    verify.verify_ledger()

@@ -39,10 +39,10 @@ def test_a_decision_that_is_pulled_takes_effect(channel: Channel, ask: Ask, tmp_
     git(clone, "add", ".")
     git(clone, "commit", "-q", "-m", "Pay it.")
     git(clone, "push", "-q")
-    assert decision_files.scan() == []
+    assert decision_files.scan_folder() == []
 
     git(channel.folder, "pull", "-q")
-    assert [seen.answered for seen in decision_files.scan()] == [True]
+    assert [seen.answered for seen in decision_files.scan_folder()] == [True]
     assert Verdict.objects.get().via == "signed"
     assert SignedFile.objects.count() == 1
     assert subprocess.run(

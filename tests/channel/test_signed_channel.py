@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 def turned_down(ask: Ask, reason: Reason, words: str) -> Refusal:
     """The one refusal that the scan records, after which everything is as it was."""
     before = _state(ask)
-    (seen,) = decision_files.scan()
+    (seen,) = decision_files.scan_folder()
     assert not seen.answered
     refusal = Refusal.objects.get()
     assert (refusal.reason, refusal.via) == (reason, "signed")
@@ -33,7 +33,7 @@ def turned_down(ask: Ask, reason: Reason, words: str) -> Refusal:
     assert words in seen.why
     assert _state(ask) == before
     assert LedgerRecord.objects.get(kind="refusal").subject == f"refusal:{refusal.pk}"
-    assert decision_files.scan() == []
+    assert decision_files.scan_folder() == []
     assert Refusal.objects.count() == 1
     return refusal
 
@@ -49,7 +49,7 @@ def test_a_signature_over_exactly_this_is_the_verdict(
     channel: Channel, ask: Ask, owner: User
 ) -> None:
     channel.decide(ask)
-    assert decision_files.scan() == [
+    assert decision_files.scan_folder() == [
         decision_files.Seen(f"ask-{ask.pk}.json", "It is the verdict.", answered=True)
     ]
     verdict = Verdict.objects.get(ask=ask)
@@ -60,7 +60,7 @@ def test_a_signature_over_exactly_this_is_the_verdict(
     assert proof["principal"] == "mia"
     assert proof["document"].encode() == shown(ask)
     assert proof["signature"].startswith("-----BEGIN SSH SIGNATURE-----")
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_it_happens_once_however_often_the_folder_is_read(channel: Channel, ask: Ask) -> None:
@@ -88,7 +88,7 @@ def test_the_folder_is_read_and_never_written(channel: Channel, ask: Ask) -> Non
     channel.put("junk.json", b"{}")
     before = {path.name: path.stat() for path in channel.folder.iterdir()}
     folder = channel.folder.stat()
-    decision_files.scan()
+    decision_files.scan_folder()
     after = {path.name: path.stat() for path in channel.folder.iterdir()}
     assert {n: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for n, s in before.items()} == {
         n: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for n, s in after.items()
@@ -259,13 +259,13 @@ def test_an_older_binding_is_not_replayed_on_what_replaced_it(
     assert Ask.objects.get(pk=fresh.pk).status == AskStatus.OPEN
     channel.decide(fresh)
     assert decision_files.scan_for_worker() == 1
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_a_question_that_was_withdrawn_meanwhile(channel: Channel, ask: Ask, owner: User) -> None:
     from asks import withdrawing
 
-    withdrawing.withdraw(ask_id=ask.pk, by=owner)
+    withdrawing.withdraw_ask(ask_id=ask.pk, by=owner)
     channel.decide(ask)
     turned_down(ask, Reason.CLOSED, "already withdrawn")
 
@@ -290,26 +290,26 @@ def test_a_signed_file_is_judged_again_when_the_allowed_signers_change(
 def test_every_other_door_stays_shut(channel: Channel, ask: Ask, owner: User) -> None:
     """Whatever a page or a program hands in, even the words of a proof, no grant is minted."""
     for via in ("page", "api", "signed"):
-        refused = answering.answer(
+        refused = answering.answer_ask(
             ask_id=ask.pk, by=owner, option="yes", echo=echo_of(ask), via=via
         )
         assert isinstance(refused, Refused)
         assert refused.reason == Reason.GATED
     with pytest.raises(TypeError):
-        answering.answer(ask_id=ask.pk, by=owner, option="yes", proof="mia")  # type: ignore[call-arg]
+        answering.answer_ask(ask_id=ask.pk, by=owner, option="yes", proof="mia")  # type: ignore[call-arg]
     channel.decide(ask)
     assert decision_files.scan_for_worker() == 1
 
 
 def test_without_a_folder_there_is_no_channel(settings: Settings) -> None:
     settings.SIGNED_CHANNEL = ""
-    assert decision_files.scan() == []
+    assert decision_files.scan_folder() == []
 
 
 def test_what_was_judged_is_kept(channel: Channel, ask: Ask) -> None:
     channel.decide(ask)
     channel.put("junk.json", b"{}")
-    decision_files.scan()
+    decision_files.scan_folder()
     kept = {file.name: file for file in SignedFile.objects.all()}
     assert kept[f"ask-{ask.pk}.json"].verdict == ask.verdict
     assert kept["junk.json"].refusal == Refusal.objects.get()

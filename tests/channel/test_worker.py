@@ -37,4 +37,4 @@ def test_a_worker_reads_the_channel_and_anchors_the_ledger(
         eventually(Anchor.objects.exists, "an anchor stands over it")
     finally:
         worker.end()
-    assert verify.verify().anchored >= 1
+    assert verify.verify_ledger().anchored >= 1

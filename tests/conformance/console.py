@@ -40,7 +40,7 @@ def started(slug: str, runtime: str, settings: dict[str, Any]) -> Session:
         lifecycle=AgentState.ACTIVE,
     )
     session = Session.objects.get(agent=agent, is_home=True)
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     return session
 
 

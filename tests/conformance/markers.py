@@ -145,7 +145,7 @@ def _nothing_left(events: list[Any]) -> bool:
     from agents.running import process_groups
 
     started = next(event for event in events if type(event).__name__ == "Started")
-    return not process_groups.alive(started.process["pgid"], started.process["mark"])
+    return not process_groups.is_group_alive(started.process["pgid"], started.process["mark"])
 
 
 def _mock() -> str:

@@ -8,8 +8,8 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from agents.models import Agent, Session
-from asks.answering import Answered, answer
-from asks.claiming import claim, release
+from asks.answering import Answered, answer_ask
+from asks.claiming import claim_ask, release_ask
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
 from asks.refusals import Refused
@@ -34,8 +34,8 @@ def holder(ask: Ask) -> User | None:
 
 @pytest.mark.case("C49")
 def test_the_second_is_told_who_has_it(ask: Ask, owner: User, colleague: User) -> None:
-    assert isinstance(claim(ask_id=ask.pk, by=owner), Ask)
-    refused = claim(ask_id=ask.pk, by=colleague)
+    assert isinstance(claim_ask(ask_id=ask.pk, by=owner), Ask)
+    refused = claim_ask(ask_id=ask.pk, by=colleague)
     assert isinstance(refused, Refused)
     assert (refused.reason, refused.http_status) == (Reason.CLAIMED, 409)
     assert refused.detail == "This question is claimed by olga."
@@ -44,27 +44,27 @@ def test_the_second_is_told_who_has_it(ask: Ask, owner: User, colleague: User) -
 
 
 def test_claiming_again_is_the_same_claim(ask: Ask, owner: User) -> None:
-    claim(ask_id=ask.pk, by=owner)
+    claim_ask(ask_id=ask.pk, by=owner)
     since = Ask.objects.get(pk=ask.pk).claimed_at
-    assert isinstance(claim(ask_id=ask.pk, by=owner), Ask)
+    assert isinstance(claim_ask(ask_id=ask.pk, by=owner), Ask)
     assert Ask.objects.get(pk=ask.pk).claimed_at == since
 
 
 def test_others_do_not_answer_what_is_claimed(ask: Ask, owner: User, colleague: User) -> None:
-    claim(ask_id=ask.pk, by=owner)
-    refused = answer(ask_id=ask.pk, by=colleague, option="eu")
+    claim_ask(ask_id=ask.pk, by=owner)
+    refused = answer_ask(ask_id=ask.pk, by=colleague, option="eu")
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.CLAIMED
-    assert isinstance(answer(ask_id=ask.pk, by=owner, option="eu"), Answered)
+    assert isinstance(answer_ask(ask_id=ask.pk, by=owner, option="eu"), Answered)
 
 
 def test_it_can_be_given_up_and_taken_over(ask: Ask, owner: User, colleague: User) -> None:
-    claim(ask_id=ask.pk, by=owner)
-    assert isinstance(claim(ask_id=ask.pk, by=colleague, take_over=True), Ask)
+    claim_ask(ask_id=ask.pk, by=owner)
+    assert isinstance(claim_ask(ask_id=ask.pk, by=colleague, take_over=True), Ask)
     assert holder(ask) == colleague
-    assert isinstance(release(ask_id=ask.pk, by=owner), Ask)
+    assert isinstance(release_ask(ask_id=ask.pk, by=owner), Ask)
     assert holder(ask) is None
-    assert isinstance(release(ask_id=ask.pk, by=owner), Ask)
+    assert isinstance(release_ask(ask_id=ask.pk, by=owner), Ask)
     assert ask.session.events.filter(kind="claimed").count() == 3
     verdict_on(ask, owner)
 
@@ -74,7 +74,7 @@ def test_who_may_not_answer_does_not_claim(
 ) -> None:
     in_force(agent, refund(four_eyes="required"))
     barred = asked(session)
-    for verb in (claim, release):
+    for verb in (claim_ask, release_ask):
         tried = verb(ask_id=barred.pk, by=owner)
         assert isinstance(tried, Refused)
         assert tried.reason == Reason.FOUR_EYES
@@ -87,14 +87,14 @@ def test_who_may_not_answer_does_not_claim(
 
 def test_what_several_decide_nobody_claims(agent: Agent, session: Session, owner: User) -> None:
     in_force(agent, refund(quorum=2))
-    tried = claim(ask_id=asked(session).pk, by=owner)
+    tried = claim_ask(ask_id=asked(session).pk, by=owner)
     assert isinstance(tried, Refused)
     assert tried.detail == "Several people decide this, so nobody claims it."
 
 
 def test_what_is_over_is_not_claimed(ask: Ask, owner: User, colleague: User) -> None:
     verdict_on(ask, owner)
-    tried = claim(ask_id=ask.pk, by=colleague)
+    tried = claim_ask(ask_id=ask.pk, by=colleague)
     assert isinstance(tried, Refused)
     assert tried.reason == Reason.CLOSED
 

@@ -16,8 +16,8 @@ from django.utils import timezone
 from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks import access, queue
-from asks.answering import Answered, answer
-from asks.delegation import delegate, revoke
+from asks.answering import Answered, answer_ask
+from asks.delegation import create_delegation, revoke_delegation
 from asks.lifecycle import Reason
 from asks.models import Ask, Delegation, LedgerRecord
 from asks.refusals import Refused
@@ -36,7 +36,7 @@ def ask(session: Session) -> Ask:
 
 
 def give(by: User, to: User, **more: Any) -> Delegation:
-    return delegate(
+    return create_delegation(
         by=by, to=to, **{"ends_at": database_now() + DAY, "reason": "On leave.", **more}
     )
 
@@ -45,13 +45,13 @@ def may(person: User, ask: Ask) -> bool:
     """Asked of the one rule, the queue, the badge and the answer alike."""
     allowed = access.may_answer(person, ask)
     assert [one.pk for one in queue.open_asks(person)] == ([ask.pk] if allowed else [])
-    assert queue.badge(person) == allowed
+    assert queue.count_badge(person) == allowed
     assert access.asks_of(person).filter(pk=ask.pk).exists() == access.may_see(person, ask)
     return allowed
 
 
 def reply(ask: Ask, by: User) -> object:
-    return answer(ask_id=ask.pk, by=by, option="eu")
+    return answer_ask(ask_id=ask.pk, by=by, option="eu")
 
 
 def test_a_delegate_answers_in_the_name_of_who_delegated(
@@ -95,7 +95,7 @@ def test_one_that_does_not_stand_gives_nothing(
         if change.get("past"):
             Delegation.objects.update(starts_at=now - DAY, ends_at=now)
     if change.get("revoked"):
-        assert revoke(delegation_id=made.pk, by=owner)
+        assert revoke_delegation(delegation_id=made.pk, by=owner)
     if change.get("delegator_gone"):
         User.objects.filter(pk=owner.pk).update(is_active=False)
     if change.get("no_owner"):
@@ -146,14 +146,14 @@ def test_votes_in_one_name_count_once(
     in_force(agent, refund(quorum=2))
     ask = asked(session)
     give(owner, stranger)
-    first = answer(ask_id=ask.pk, by=stranger, option="approve", echo=echo_of(ask))
+    first = answer_ask(ask_id=ask.pk, by=stranger, option="approve", echo=echo_of(ask))
     assert isinstance(first, Voted)
     assert first.vote.principal == owner
-    again = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
+    again = answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     assert isinstance(again, Refused)
     assert again.reason == Reason.VOTED
     assert isinstance(
-        answer(ask_id=ask.pk, by=colleague, option="approve", echo=echo_of(ask)), Answered
+        answer_ask(ask_id=ask.pk, by=colleague, option="approve", echo=echo_of(ask)), Answered
     )
 
 
@@ -166,8 +166,8 @@ def test_two_names_are_two_votes_but_one_person_has_one(
     ask = asked(session)
     give(owner, stranger)
     give(colleague, stranger)
-    answer(ask_id=ask.pk, by=stranger, option="approve", echo=echo_of(ask))
-    again = answer(ask_id=ask.pk, by=stranger, option="deny", echo=echo_of(ask))
+    answer_ask(ask_id=ask.pk, by=stranger, option="approve", echo=echo_of(ask))
+    again = answer_ask(ask_id=ask.pk, by=stranger, option="deny", echo=echo_of(ask))
     assert isinstance(again, Refused)
     assert again.reason == Reason.VOTED
 
@@ -202,8 +202,8 @@ def test_nobody_delegates_to_themselves_or_to_nobody(owner: User, stranger: User
 
 def test_it_is_written_down_and_stays(owner: User, stranger: User) -> None:
     made = give(owner, stranger)
-    assert revoke(delegation_id=made.pk, by=stranger)
-    assert not revoke(delegation_id=made.pk, by=owner)
+    assert revoke_delegation(delegation_id=made.pk, by=stranger)
+    assert not revoke_delegation(delegation_id=made.pk, by=owner)
     kinds = LedgerRecord.objects.filter(chain="workspace:delegation").order_by("seq")
     assert list(kinds.values_list("kind", "actor")) == [
         ("delegated", "human:olga"),
@@ -219,7 +219,7 @@ def test_it_is_written_down_and_stays(owner: User, stranger: User) -> None:
 
 def test_a_third_person_ends_nothing(owner: User, colleague: User, stranger: User) -> None:
     made = give(owner, stranger)
-    assert not revoke(delegation_id=made.pk, by=colleague)
+    assert not revoke_delegation(delegation_id=made.pk, by=colleague)
     client = Client()
     client.force_login(colleague)
     assert client.post(f"/delegations/{made.pk}/revoke").status_code == 404

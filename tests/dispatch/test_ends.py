@@ -49,8 +49,8 @@ class Curious:
         yield Ended(outcome=Outcome.NO_WORK, report=f"It read {read}.")
 
 
-runtime.register(Clumsy())
-runtime.register(Curious())
+runtime.register_runtime(Clumsy())
+runtime.register_runtime(Curious())
 
 
 def carried(runtime_key: str) -> Run:

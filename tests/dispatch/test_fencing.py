@@ -22,16 +22,18 @@ from tests.races.racing import Beside
 @pytest.fixture
 def turn(owner: User) -> Turn:
     run = start(session_of(owner, "greeter", DONE), owner)
-    claimed = claims.claim(run_id=run.pk, worker="here")
+    claimed = claims.claim_run(run_id=run.pk, worker="here")
     assert claimed is not None
     return claimed
 
 
 WRITERS: dict[str, Callable[[Turn], object]] = {
-    "append": lambda turn: claims.append(turn.fence, [NewEvent("output", "agent:x", "late")]),
-    "renew": lambda turn: claims.renew(turn.fence),
-    "give back": lambda turn: claims.give_back(turn.fence),
-    "settle": lambda turn: settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE)),
+    "append": lambda turn: claims.append_events(
+        turn.fence, [NewEvent("output", "agent:x", "late")]
+    ),
+    "renew": lambda turn: claims.renew_claim(turn.fence),
+    "give back": lambda turn: claims.return_run(turn.fence),
+    "settle": lambda turn: settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE)),
 }
 
 
@@ -55,7 +57,7 @@ def test_a_writer_that_waited_while_the_run_was_taken_over_is_refused(
 def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
     @transaction.atomic
     def lock() -> Run | None:
-        return locking.lock_session_of(turn.run_id)
+        return locking.lock_run(turn.run_id)
 
     with transaction.atomic():
         locking.lock_session(turn.session_id)
@@ -72,20 +74,20 @@ def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
 @pytest.mark.case("aoa-59")
 def test_a_lapsed_claim_that_is_renewed_in_time_is_not_taken(turn: Turn) -> None:
     """The taker waited; meanwhile the holder came back and renewed."""
-    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - claims.lease())
+    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - claims.lease_duration())
     with transaction.atomic():
         locking.lock_session(turn.session_id)
-        taker = Beside(lambda: claims.claim(run_id=turn.run_id, worker="there"))
+        taker = Beside(lambda: claims.claim_run(run_id=turn.run_id, worker="there"))
         taker.wait_until_blocked()
-        assert claims.renew(turn.fence)
+        assert claims.renew_claim(turn.fence)
     assert taker.result() is None
     assert Run.objects.get(pk=turn.run_id).worker == "here"
 
 
 def test_a_claim_whose_answer_was_lost_is_found_again(turn: Turn) -> None:
     """By the worker that made it and by no other."""
-    again = claims.claim(run_id=turn.run_id, worker="here", again=True)
+    again = claims.claim_run(run_id=turn.run_id, worker="here", again=True)
     assert again is not None
     assert (again.epoch, again.given) == (turn.epoch, turn.given)
-    assert claims.claim(run_id=turn.run_id, worker="here") is None
-    assert claims.claim(run_id=turn.run_id, worker="there", again=True) is None
+    assert claims.claim_run(run_id=turn.run_id, worker="here") is None
+    assert claims.claim_run(run_id=turn.run_id, worker="there", again=True) is None

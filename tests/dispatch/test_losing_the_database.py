@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from django.db import connection, connections
 
-from agents.db.retrying import in_database, pool_in_use, until_it_answers
+from agents.db.retrying import in_database, pool_in_use, wait_until_database_answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,11 +24,11 @@ async def test_a_lost_pool_is_thrown_away_once_by_all_who_lost_it() -> None:
     for _ in range(5):
         assert await in_database(_one) == 1
         lost = pool_in_use()
-        await asyncio.gather(*[until_it_answers(lost) for _ in range(AT_ONCE)])
+        await asyncio.gather(*[wait_until_database_answers(lost) for _ in range(AT_ONCE)])
         found = pool_in_use()
         assert found is not None
         assert found is not lost
-        await until_it_answers(lost)
+        await wait_until_database_answers(lost)
         assert pool_in_use() is found
         assert await in_database(_one) == 1
 
@@ -45,7 +45,7 @@ async def test_work_goes_on_while_the_pool_is_thrown_away() -> None:
 
     working = [asyncio.create_task(work()) for _ in range(AT_ONCE)]
     for _ in range(10):
-        await until_it_answers(pool_in_use())
+        await wait_until_database_answers(pool_in_use())
     over.set()
     assert min(await asyncio.gather(*working)) > 0
 
@@ -55,7 +55,7 @@ async def test_what_was_under_way_in_a_lost_pool_comes_back_without_harm() -> No
 
     def across() -> int:
         before = _one()
-        asyncio.run_coroutine_threadsafe(until_it_answers(lost), loop).result(20)
+        asyncio.run_coroutine_threadsafe(wait_until_database_answers(lost), loop).result(20)
         return before + _one()
 
     loop = asyncio.get_running_loop()

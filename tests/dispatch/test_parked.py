@@ -78,7 +78,7 @@ def test_after_a_restart_all_that_waited_can_be_answered(
     first.kill()
     start_worker()
     for number, ask in enumerate(Ask.objects.order_by("id")):
-        answering.answer(ask_id=ask.pk, by=owner, option=("eu", "us")[number % 2])
+        answering.answer_ask(ask_id=ask.pk, by=owner, option=("eu", "us")[number % 2])
     for session in sessions:
         until(Run.objects.get(session=session, number=2), "completed")
     assert Verdict.objects.count() == 20
@@ -95,7 +95,7 @@ def test_an_answer_that_comes_with_the_question_is_not_lost(
     start(session, owner)
     eventually(Ask.objects.exists, "the ask is there")
     ask = Ask.objects.get()
-    answering.answer(ask_id=ask.pk, by=owner, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="eu")
     until(Run.objects.get(session=session, number=2), "completed")
 
 
@@ -115,7 +115,7 @@ def test_a_schedule_piles_up_no_runs_on_one_that_waits(
     assert list(Run.objects.filter(session=session)) == [run]
     assert Ask.objects.filter(session=session).count() == 1
     assert Session.objects.get(pk=session.pk).status == "WAITING_HUMAN"
-    answering.answer(ask_id=Ask.objects.get(session=session).pk, by=owner, option="eu")
+    answering.answer_ask(ask_id=Ask.objects.get(session=session).pk, by=owner, option="eu")
     until(Run.objects.get(session=session, number=2), "completed")
     eventually(lambda: Run.objects.filter(session=session).count() >= 3, "the schedule goes on")
     # One reading: the schedule starts another run every second, also between two of them.

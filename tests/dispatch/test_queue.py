@@ -56,7 +56,7 @@ def test_a_job_is_undone_with_its_transaction_inside_a_worker_too(database: None
 
     @transaction.atomic
     def enqueue_and_fail() -> None:
-        queue.enqueue(1)
+        queue.enqueue_run(1)
         raise UndoneError
 
     def enqueue_and_undo() -> None:
@@ -67,7 +67,7 @@ def test_a_job_is_undone_with_its_transaction_inside_a_worker_too(database: None
         with app.replace_connector(PsycopgConnector(kwargs=connector_params())):
             async with app.open_async():
                 await asyncio.to_thread(enqueue_and_undo)
-                await asyncio.to_thread(queue.enqueue, 2)
+                await asyncio.to_thread(queue.enqueue_run, 2)
 
     asyncio.run(inside_a_worker())
     assert jobs() == [2]
@@ -78,8 +78,8 @@ def test_waking_twice_is_no_error(owner: User, start_worker: StartWorker) -> Non
     session = session_of(owner, "greeter", DONE)
     run = start(session, owner)
     with transaction.atomic():
-        queue.enqueue(run.pk)
-        queue.enqueue(run.pk)
+        queue.enqueue_run(run.pk)
+        queue.enqueue_run(run.pk)
     start_worker()
     assert until(run, "completed").epoch == 1
     eventually(lambda: not jobs(status__in=["todo", "doing"]), "all jobs are done")
@@ -107,7 +107,7 @@ def test_a_worker_that_was_taken_for_dead_works_on(owner: User, start_worker: St
 def test_a_job_that_waits_for_its_time_is_found(owner: User, start_worker: StartWorker) -> None:
     """Nobody notifies of it: it is found by polling, so the worker must poll often."""
     run = start(session_of(owner, "greeter", DONE), owner)
-    Run.objects.filter(pk=run.pk).update(queued_at=Now() + claims.lease() * 100)
+    Run.objects.filter(pk=run.pk).update(queued_at=Now() + claims.lease_duration() * 100)
     start_worker()
     execute("DELETE FROM procrastinate_jobs")
     execute(
@@ -124,28 +124,28 @@ def test_a_job_that_waits_for_its_time_is_found(owner: User, start_worker: Start
 def test_only_the_dead_ones_jobs_are_put_back(database: None) -> None:
     dead, living = silent_worker(60), silent_worker(1)
     for number, holder in enumerate((dead, living, None), start=1):
-        queue.enqueue(number)
+        queue.enqueue_run(number)
         execute(
             "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s"
             " WHERE (args->>'run_id')::int = %s",
             holder,
             number,
         )
-    queue.enqueue(4)
-    assert stalled.sweep() == 2
+    queue.enqueue_run(4)
+    assert stalled.retry_stalled_jobs() == 2
     assert jobs(status="todo") == [1, 3, 4]
     assert jobs(status="doing") == [2]
     assert list(ProcrastinateWorker.objects.values_list("id", flat=True)) == [living]
-    assert stalled.sweep() == 0
+    assert stalled.retry_stalled_jobs() == 0
 
 
 def test_one_sweeps_at_a_time(database: None) -> None:
     """A second one neither waits nor works from an old list."""
-    queue.enqueue(1)
+    queue.enqueue_run(1)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")
     with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
-        assert stalled.sweep() == 1
-        assert elsewhere.submit(in_a_thread(stalled.sweep)).result(timeout=60) == 0
+        assert stalled.retry_stalled_jobs() == 1
+        assert elsewhere.submit(in_a_thread(stalled.retry_stalled_jobs)).result(timeout=60) == 0
 
 
 def test_a_dead_worker_that_another_removes_is_not_waited_for(database: None) -> None:
@@ -153,7 +153,7 @@ def test_a_dead_worker_that_another_removes_is_not_waited_for(database: None) ->
     one, _ = silent_worker(60), silent_worker(60)
     with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
         execute("DELETE FROM procrastinate_workers WHERE id = %s", one)
-        assert elsewhere.submit(in_a_thread(stalled.sweep)).result(timeout=60) == 0
+        assert elsewhere.submit(in_a_thread(stalled.retry_stalled_jobs)).result(timeout=60) == 0
         assert list(ProcrastinateWorker.objects.all()) == []
     assert not ProcrastinateWorker.objects.exists()
 
@@ -172,41 +172,41 @@ def in_a_thread(work: Callable[[], int]) -> Callable[[], int]:
 
 def test_a_job_that_a_worker_is_finishing_is_left_alone(database: None) -> None:
     """Its row is locked: the sweep passes it by rather than wait or put it back."""
-    queue.enqueue(1)
+    queue.enqueue_run(1)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")
     with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
         execute("UPDATE procrastinate_jobs SET status = 'succeeded'")
-        assert elsewhere.submit(in_a_thread(stalled.sweep)).result(timeout=60) == 0
+        assert elsewhere.submit(in_a_thread(stalled.retry_stalled_jobs)).result(timeout=60) == 0
     assert jobs(status="succeeded") == [1]
 
 
 def test_finished_jobs_are_kept_for_some_days(database: None) -> None:
     for number in (1, 2, 3):
-        queue.enqueue(number)
+        queue.enqueue_run(number)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")
     execute("UPDATE procrastinate_jobs SET status = 'succeeded' WHERE (args->>'run_id')::int < 3")
     execute(
         "UPDATE procrastinate_events SET at = now() - interval '30 days' WHERE job_id IN"
         " (SELECT id FROM procrastinate_jobs WHERE (args->>'run_id')::int IN (1, 3))"
     )
-    assert stalled.prune() == 1
+    assert stalled.prune_jobs() == 1
     assert jobs() == [2, 3]
 
 
 def test_a_lapsed_claim_gets_one_job_however_often_it_is_looked_at(owner: User) -> None:
     run = start(session_of(owner, "greeter", DONE), owner)
-    assert claims.claim(run_id=run.pk, worker="gone") is not None
-    Run.objects.filter(pk=run.pk).update(lease_until=Now() - claims.lease())
+    assert claims.claim_run(run_id=run.pk, worker="gone") is not None
+    Run.objects.filter(pk=run.pk).update(lease_until=Now() - claims.lease_duration())
     execute("DELETE FROM procrastinate_jobs")
-    assert [tick.tick(), tick.tick()] == [1, 0]
+    assert [tick.run_tick(), tick.run_tick()] == [1, 0]
     assert jobs(status="todo") == [run.pk]
 
 
 def test_a_held_claim_gets_none(owner: User) -> None:
     run = start(session_of(owner, "greeter", DONE), owner)
-    assert claims.claim(run_id=run.pk, worker="here") is not None
+    assert claims.claim_run(run_id=run.pk, worker="here") is not None
     execute("DELETE FROM procrastinate_jobs")
-    assert tick.tick() == 0
+    assert tick.run_tick() == 0
 
 
 def test_a_lost_network_is_noticed() -> None:
@@ -221,7 +221,7 @@ def test_a_lost_network_is_noticed() -> None:
 
 def test_takeover_is_quick_by_default() -> None:
     """The longest a dead worker's run waits: its lease, a tick, and a job's way, 20 s in all."""
-    ticks = next(duty.every for duty in worker.DUTIES if duty.do is tick.tick)
+    ticks = next(duty.every for duty in worker.DUTIES if duty.do is tick.run_tick)
     assert settings.RUN_LEASE_SECONDS + 2 * ticks + worker.POLL_EVERY <= 20
 
 

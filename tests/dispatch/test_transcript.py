@@ -26,7 +26,7 @@ from tests.dispatch.world import DONE, eventually, said, seqs, session_of, start
 @pytest.fixture
 def turn(owner: User) -> Turn:
     run = start(session_of(owner, "greeter", DONE), owner)
-    claimed = claims.claim(run_id=run.pk, worker="here")
+    claimed = claims.claim_run(run_id=run.pk, worker="here")
     assert claimed is not None
     return claimed
 
@@ -124,14 +124,14 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Se
     lost: list[Fence] = []
 
     def append(fence: Fence, new: list[NewEvent]) -> bool:
-        written = claims.append(fence, new)
+        written = claims.append_events(fence, new)
         if not lost:
             lost.append(fence)
             raise OperationalError("server closed the connection unexpectedly")
         return written
 
     async def write(work: object, fence: Fence, new: list[NewEvent]) -> bool:
-        assert work is claims.append
+        assert work is claims.append_events
         return await in_database(append, fence, new)
 
     happened = (Said("once"), Usage({"tokens": 7}), Step("1", "look"), Reported("half"))
@@ -146,10 +146,10 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Se
 def test_a_claim_says_that_its_turn_has_started(turn: Turn, session: Session) -> None:
     """Before any word, once for each claim; asking for the same claim again says nothing."""
     assert kinds(session)[-1] == "started"
-    assert claims.claim(run_id=turn.run_id, worker="here", again=True) is not None
+    assert claims.claim_run(run_id=turn.run_id, worker="here", again=True) is not None
     tell(turn, Said("a"))
-    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - claims.lease() * 2)
-    assert claims.claim(run_id=turn.run_id, worker="there") is not None
+    Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - claims.lease_duration() * 2)
+    assert claims.claim_run(run_id=turn.run_id, worker="there") is not None
     assert kinds(session)[-3:] == ["started", "output", "started"]
     facts = [event.data for event in session.events.filter(kind="started").order_by("seq")]
     assert [(one["epoch"], one["worker"], one["again"]) for one in facts] == [
@@ -179,7 +179,7 @@ def test_what_is_not_written_yet_is_handed_over(
         ("step", "look"),
         ("output", "c"),
     ]
-    assert settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
+    assert settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
     assert kinds(session)[-5:] == ["output", "output", "step", "output", "ended"]
     assert said(session) == "firstabc"
 
@@ -194,7 +194,7 @@ def test_a_short_turn_is_written_with_its_end(turn: Turn, session: Session) -> N
     before = kinds(session)
     rest = asyncio.run(talk())
     assert kinds(session) == before
-    assert settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
+    assert settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE), rest)
     assert kinds(session) == [*before, "output", "usage", "ended"]
     assert Run.objects.get(pk=turn.run_id).usage == {"tokens": 3}
 
@@ -207,9 +207,9 @@ def test_words_that_repeat_are_written_each_time(turn: Turn, session: Session) -
 def test_a_marker_lands_once_per_run(turn: Turn, session: Session) -> None:
     """Also when another worker takes the turn from the start."""
     tell(turn, Reported("half"), Noticed("psst"), Reported("half"))
-    later = claims.lease() * 2
+    later = claims.lease_duration() * 2
     Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - later)
-    again = claims.claim(run_id=turn.run_id, worker="there")
+    again = claims.claim_run(run_id=turn.run_id, worker="there")
     assert again is not None
     tell(again, Reported("half"), Said("new"), Noticed("psst"))
     assert kinds(session).count("report") == 1
@@ -223,8 +223,8 @@ def test_whoever_lost_the_claim_writes_nothing(turn: Turn, session: Session) -> 
     with pytest.raises(ClaimLost):
         tell(turn, Said("I am still here"))
     assert seqs(session) == written
-    assert not claims.renew(turn.fence)
-    assert not claims.give_back(turn.fence)
+    assert not claims.renew_claim(turn.fence)
+    assert not claims.return_run(turn.fence)
 
 
 def test_a_writer_that_fails_is_heard_of(turn: Turn) -> None:

@@ -48,7 +48,7 @@ def test_an_answer_resumes_the_run_that_asked(owner: User, start_worker: StartWo
     session = session_of(owner, "reconciler", script)
     start_worker()
     asked = until(start(session, owner), "waiting_human")
-    answering.answer(ask_id=Ask.objects.get().pk, by=owner, option="us")
+    answering.answer_ask(ask_id=Ask.objects.get().pk, by=owner, option="us")
     resumed = until(Run.objects.exclude(pk=asked.pk).get(), "completed")
     assert (resumed.number, resumed.outcome) == (2, "WORK_DONE")
     assert "Booked." in said(session)
@@ -101,7 +101,7 @@ def test_an_answer_does_not_wait_for_a_slow_turn(
     start_worker()
     slow_run = until(start(slow, owner), "running")
     until(start(asker, owner), "waiting_human")
-    answering.answer(ask_id=Ask.objects.get().pk, by=owner, option="us")
+    answering.answer_ask(ask_id=Ask.objects.get().pk, by=owner, option="us")
     until(asker.runs.get(number=2), "completed")
     slow_run.refresh_from_db()
     assert slow_run.status == "running"
@@ -160,7 +160,7 @@ def test_a_person_stops_a_run_under_way(
     run = start(session, owner)
     start_worker()
     command = pid_in(tmp_path / "pid")
-    assert controls.stop(session_id=session.pk, by=owner)
+    assert controls.stop_session(session_id=session.pk, by=owner)
     eventually(lambda: not alive(command), "its command is gone")
     run.refresh_from_db()
     assert run.status == "cancelled"
@@ -179,8 +179,8 @@ def test_an_agent_of_an_unknown_runtime_fails_in_words(
 
 
 def test_a_sign_of_life(owner: User, start_worker: StartWorker) -> None:
-    assert not health.worker_alive()
+    assert not health.is_worker_alive()
     worker = start_worker()
-    eventually(health.worker_alive, "the worker shows a sign of life")
+    eventually(health.is_worker_alive, "the worker shows a sign of life")
     worker.stop()
-    assert not health.worker_alive()
+    assert not health.is_worker_alive()

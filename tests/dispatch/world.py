@@ -81,7 +81,7 @@ def session_of(owner: User, slug: str, script: str, **fields: Any) -> Session:
 
 
 def start(session: Session, by: User) -> Run:
-    run = controls.start(session_id=session.pk, by=by)
+    run = controls.start_session(session_id=session.pk, by=by)
     assert run is not None
     return run
 

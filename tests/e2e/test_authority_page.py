@@ -77,9 +77,9 @@ def test_votes_and_claims_of_others_appear_while_one_types(
     words = card(page, plain).get_by_label("Your answer")
     words.fill("half a sentence")
 
-    answering.answer(ask_id=voted.pk, by=colleague, option="approve", echo=echo_of(voted))
+    answering.answer_ask(ask_id=voted.pk, by=colleague, option="approve", echo=echo_of(voted))
     expect(card(page, voted)).to_contain_text("carla voted: Approve once")
-    claiming.claim(ask_id=plain.pk, by=colleague)
+    claiming.claim_ask(ask_id=plain.pk, by=colleague)
     expect(card(page, plain)).to_contain_text("Claimed by carla")
     expect(words).to_have_value("half a sentence")
     expect(words).to_be_focused()
@@ -188,14 +188,14 @@ def everything(agent: Agent, session: Session, owner: User, colleague: User) -> 
     ]
     in_force(agent, *rules)
     first = asked(session, REFUND, prompt="May I refund 48 EUR to the customer of order 1182?")
-    answering.answer(ask_id=first.pk, by=colleague, option="approve", echo=echo_of(first))
+    answering.answer_ask(ask_id=first.pk, by=colleague, option="approve", echo=echo_of(first))
     asked(session, PAY, prompt="May I pay the invoice 2026-11 of ACME?")
     mail = ActionDraft("mail.send", {"to": "all@customers.example", "subject": "We are sorry"})
     asked(session, mail, prompt="May I write to all customers?")
     other = world.agent_of(owner, colleague, slug="ledger-close")
     plain = world.asked(other, world.question(options=world.EU_OR_US))
-    claiming.claim(ask_id=plain.pk, by=colleague)
-    delegation.delegate(
+    claiming.claim_ask(ask_id=plain.pk, by=colleague)
+    delegation.create_delegation(
         by=colleague, to=owner, ends_at=database_now() + timedelta(days=7), reason="On holiday"
     )
     return ["/", "/backlog/", "/delegations/", "/hours"]

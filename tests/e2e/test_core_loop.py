@@ -57,7 +57,7 @@ def connect(slug: str, program: str, owner: User) -> Session:
     agent = Agent.objects.get(slug=slug)
     agent.settings = {**agent.settings, "env_allow": ["DEMO_PACE"]}
     agent.save(update_fields=["settings"])
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     return session
 
 

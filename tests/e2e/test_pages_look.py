@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import Permission, User
 from playwright.sync_api import Browser, Page, expect
 
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.drafts import OptionDraft
 from asks.lifecycle import Style
 from tests.e2e.conftest import NoErrors
@@ -39,8 +39,8 @@ def addresses(owner: User) -> list[str]:
         world.question("k4", options=tuple(OptionDraft(f"o{n}", long_word) for n in range(7))),
     )
     done = world.asked(world.agent_of(owner, slug="sorter"))
-    answer(ask_id=done.pk, by=owner, option="nope")
-    answer(ask_id=done.pk, by=owner, option="eu")
+    answer_ask(ask_id=done.pk, by=owner, option="nope")
+    answer_ask(ask_id=done.pk, by=owner, option="eu")
     blocked = world.agent_of(owner, slug="indexer")
     world.turn(blocked, report="The login was revoked.")
     world.notice(blocked, "Two lines have no receipt.")

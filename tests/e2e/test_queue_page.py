@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask, Verdict
 from tests.e2e.conftest import NoErrors
 from tests.pages import world
@@ -74,7 +74,7 @@ def test_every_other_page_says_live_how_many_wait(
     ask = world.asked(agent)
     expect(page.locator("#needs-badge")).to_have_attribute("data-count", "1")
     expect(page).to_have_title(re.compile(r"^\(1\) "))
-    answer(ask_id=ask.pk, by=owner, option="eu")
+    answer_ask(ask_id=ask.pk, by=owner, option="eu")
     expect(page.locator("#needs-badge")).to_have_attribute("data-count", "0")
     expect(page).to_have_title(re.compile(r"^[^(]"))
     no_errors()
@@ -238,7 +238,7 @@ def test_words_typed_into_a_card_that_a_colleague_answers_are_not_lost(
     ask = world.asked(world.agent_of(owner, colleague), world.question(options=()))
     page = queue()
     card(page, ask).get_by_label("Your answer").fill("my careful words")
-    answer(ask_id=ask.pk, by=colleague, text="quick words")
+    answer_ask(ask_id=ask.pk, by=colleague, text="quick words")
     expect(card(page, ask)).to_contain_text("carl answered")
     expect(card(page, ask)).to_contain_text("Not sent, typed by you: my careful words")
 

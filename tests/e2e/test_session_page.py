@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Outcome
 from agents.locking import lock_session
 from agents.models import Session
@@ -38,7 +38,7 @@ def thread(page: Page, owner: User, session: Session, sign_in: SignIn) -> Page:
 
 def say(session: Session, text: str, kind: str = "report") -> None:
     with transaction.atomic():
-        events.record(lock_session(session.pk), kind, actor="agent:ledger-close", text=text)
+        record_event(lock_session(session.pk), kind, actor="agent:ledger-close", text=text)
 
 
 def all_there(page: Page, session: Session) -> None:

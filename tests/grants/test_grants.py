@@ -15,7 +15,7 @@ from asks import queue
 from asks.actions import grants
 from asks.actions.grants import Begun
 from asks.actions.interrupted import ask_about_interrupted
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Effect, EffectEnd, Grant, Redemption
@@ -50,7 +50,7 @@ def turn(session: Session, approved: Ask) -> Turn:
 
 
 def start(turn: Turn, operation: str = "pay", params: Any = PAY.params) -> Begun | None:
-    return grants.begin(
+    return grants.begin_effect(
         session_id=turn.session_id, operation=operation, params=params, fence=turn.fence
     )
 
@@ -69,7 +69,7 @@ def test_without_an_approval_nothing_is_done(
     asked = AskFactory(session=session, action=PAY)
     if option:
         verdict_on(asked, owner, option=option)
-    assert grants.redeem(session_id=session.pk, operation="pay", params=PAY.params) is None
+    assert grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params) is None
     assert not Redemption.objects.exists()
     (said,) = session.events.filter(kind="ignored")
     assert "nobody approved exactly this" in said.data["why"]
@@ -107,7 +107,7 @@ def test_a_grant_is_taken_once(turn: Turn) -> None:
     assert first is not None
     assert Redemption.objects.get().run_id == turn.run_id
     assert start(turn) is None
-    assert grants.finish(first, happened=True)
+    assert grants.finish_effect(first, happened=True)
     assert start(turn) is None
 
 
@@ -115,7 +115,7 @@ def test_two_approvals_of_the_same_are_two_grants(session: Session, owner: User)
     for asked in ask(session, draft("a", action=PAY), draft("b", action=PAY)):
         verdict_on(asked, owner)
     take = {"session_id": session.pk, "operation": "pay", "params": PAY.params}
-    taken = [grants.redeem(**take) for _ in range(3)]
+    taken = [grants.redeem_grant(**take) for _ in range(3)]
     assert [grant.request_key if grant else None for grant in taken] == ["a", "b", None]
 
 
@@ -123,7 +123,7 @@ def test_a_grant_is_for_its_own_session(turn: Turn, session: Session) -> None:
     from agents.registration import open_session
 
     other = open_session(session.agent)
-    assert grants.redeem(session_id=other.pk, operation="pay", params=PAY.params) is None
+    assert grants.redeem_grant(session_id=other.pk, operation="pay", params=PAY.params) is None
 
 
 def test_a_lost_claim_does_nothing(turn: Turn) -> None:
@@ -135,8 +135,8 @@ def test_a_lost_claim_does_nothing(turn: Turn) -> None:
 def test_how_it_ended_is_written_down_once(turn: Turn, session: Session) -> None:
     begun = start(turn)
     assert begun is not None
-    assert grants.finish(begun, happened=False, detail="Card declined.\0")
-    assert not grants.finish(begun, happened=True)
+    assert grants.finish_effect(begun, happened=False, detail="Card declined.\0")
+    assert not grants.finish_effect(begun, happened=True)
     effect = Effect.objects.get()
     assert (effect.end, effect.detail) == (EffectEnd.FAILED, "Card declined.\ufffd")
     assert session.events.get(kind="effect").text == "pay: it did not happen."
@@ -159,15 +159,15 @@ def test_nothing_of_it_is_changed_or_doubled(turn: Turn) -> None:
 @pytest.mark.parametrize("null", [None, {}, [], "", 0])
 def test_any_params_can_be_granted(session: Session, owner: User, null: Any) -> None:
     verdict_on(AskFactory(session=session, action=ActionDraft("x", null)), owner)
-    assert grants.redeem(session_id=session.pk, operation="x", params=null) is not None
+    assert grants.redeem_grant(session_id=session.pk, operation="x", params=null) is not None
 
 
 def test_what_a_policy_lets_pass_needs_no_approval_beforehand(session: Session) -> None:
     in_force(session.agent, refund(approval="never"))
-    grant = grants.redeem(session_id=session.pk, operation="refund", params=REFUND.params)
+    grant = grants.redeem_grant(session_id=session.pk, operation="refund", params=REFUND.params)
     assert grant is not None
     assert (grant.ask, grant.policy_version) == (None, 1)
-    assert grants.redeem(session_id=session.pk, operation="pay", params=PAY.params) is None
+    assert grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params) is None
 
 
 class TestInterrupted:
@@ -199,7 +199,7 @@ class TestInterrupted:
         session.refresh_from_db()
         assert session.status == Status.WAITING_HUMAN
         assert start_again(session) is None
-        assert not grants.finish(begun, happened=True), "too late: a person is asked"
+        assert not grants.finish_effect(begun, happened=True), "too late: a person is asked"
 
     @pytest.mark.usefixtures("begun")
     def test_so_does_a_claim_that_was_taken_over(self, turn: Turn) -> None:
@@ -221,7 +221,7 @@ class TestInterrupted:
         finish(turn, Outcome.RETRYABLE_ERROR)
         ask_about_interrupted()
         asked = Ask.objects.get(status=AskStatus.OPEN)
-        assert isinstance(answer(ask_id=asked.pk, by=owner, option=option), Answered)
+        assert isinstance(answer_ask(ask_id=asked.pk, by=owner, option=option), Answered)
         told = [given.data for given in claim(session.runs.latest("number")).given]
         assert [one["option"] for one in told if one["ask_id"] == asked.pk] == [option]
         assert Grant.objects.count() == 1
@@ -233,7 +233,7 @@ class TestInterrupted:
 
         from asks.actions import interrupted
 
-        assert grants.redeem(session_id=session.pk, operation="pay", params=PAY.params)
+        assert grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params)
         assert ask_about_interrupted() == 0
         with pgtrigger.ignore("asks.Redemption:redemptions_never_change"):
             from agents.db.expressions import database_now
@@ -243,13 +243,13 @@ class TestInterrupted:
 
 
 def start_again(session: Session) -> object:
-    return grants.redeem(session_id=session.pk, operation="pay", params=PAY.params)
+    return grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params)
 
 
 def test_a_stale_answer_mints_nothing(session: Session, owner: User) -> None:
     asked = AskFactory(session=session, action=PAY)
     echo = echo_of(asked)
     turn = begin(session)
-    answer(ask_id=asked.pk, by=owner, option="approve", echo=echo)
+    answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo)
     assert not Grant.objects.exists()
     finish(turn)

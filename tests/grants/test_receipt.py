@@ -8,7 +8,7 @@ from django.test import Client
 
 from agents.models import Session
 from asks.actions import grants
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask
 from tests.factories import REFUND, AskFactory, claim, echo_of, verdict_on
 from tests.pages.html import read
@@ -30,12 +30,12 @@ def test_what_was_released_and_how_it_ended(session: Session, owner: User) -> No
     verdict_on(ask, owner)
     assert "The approval was not taken yet: nothing was done by it." in receipt(owner, ask)
     turn = claim(session.runs.latest("number"))
-    begun = grants.begin(
+    begun = grants.begin_effect(
         session_id=session.pk, operation="refund", params=REFUND.params, fence=turn.fence
     )
     assert begun is not None
     assert "How that ended is not known yet." in receipt(owner, ask)
-    grants.finish(begun, happened=False, detail="Card declined.")
+    grants.finish_effect(begun, happened=False, detail="Card declined.")
     assert "It did not happen. Card declined." in receipt(owner, ask)
 
 
@@ -49,11 +49,11 @@ def test_who_voted_and_what_had_changed(session: Session, owner: User, colleague
     old = asked(session)
     echo = echo_of(old)
     in_force(session.agent, refund(quorum=2))
-    late = answer(ask_id=old.pk, by=owner, option="approve", echo=echo)
+    late = answer_ask(ask_id=old.pk, by=owner, option="approve", echo=echo)
     fresh = late.replaced_by  # type: ignore[union-attr]
     assert fresh is not None
     for person in (owner, colleague):
-        answer(ask_id=fresh.pk, by=person, option="approve", echo=echo_of(fresh))
+        answer_ask(ask_id=fresh.pk, by=person, option="approve", echo=echo_of(fresh))
     words = receipt(owner, fresh)
     assert "olga voted: Approve once" in words
     assert "carl voted: Approve once" in words

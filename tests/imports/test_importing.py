@@ -97,7 +97,7 @@ def test_nobody_becomes_an_author(file: Path, agent: Agent) -> None:
     assert [ask.closed_by for ask in history] == [None, None]
     for record in LedgerRecord.objects.all():
         assert (record.kind, record.actor) == ("imported", "human:olga")
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_twice_imports_once(file: Path, agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +146,7 @@ def test_an_imported_question_is_answered_like_any_other(
     assert Ask.objects.filter(status=AskStatus.OPEN).count() == 2
     facts = json.loads(LedgerRecord.objects.get(kind="verdict").body)["facts"]
     assert facts["ask"]["imported"] is True
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_the_queue_says_that_nobody_knows_how_long_it_waited(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks.approvals import Item, parse
+from asks.approvals import ApprovalItem, parse_approvals
 
 
-def items(text: str) -> list[Item]:
-    return parse(dedent(text)).items
+def items(text: str) -> list[ApprovalItem]:
+    return parse_approvals(dedent(text)).items
 
 
 def test_a_checklist() -> None:
@@ -86,7 +86,7 @@ def test_an_open_item_that_says_approved_is_still_open() -> None:
 
 
 def test_a_table() -> None:
-    read = parse(
+    read = parse_approvals(
         dedent("""\
         | # | Request | Amount | Status | Approved by | Options |
         |---|---------|-------:|--------|-------------|---------|
@@ -129,7 +129,7 @@ def test_words_for_open(word: str) -> None:
 
 
 def test_a_table_that_is_about_something_else_is_left_out_and_said() -> None:
-    read = parse("| Name | Size |\n|---|---|\n| a | 1 |\n")
+    read = parse_approvals("| Name | Size |\n|---|---|\n| a | 1 |\n")
     assert read.items == []
     assert read.left_out == [(1, "a table without a column for the question and one for its state")]
 
@@ -141,6 +141,6 @@ def test_short_rows_are_read() -> None:
 
 @given(st.text("- [x]|\n#`~*>1.ab", max_size=80))
 def test_no_text_breaks_it(text: str) -> None:
-    for item in parse(text).items:
+    for item in parse_approvals(text).items:
         assert item.text.strip()
         assert item.line >= 1

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Event, Session
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask, Gate, LedgerRecord, Option, Refusal, Verdict
 from tests.factories import REFUND, AskFactory, VerdictFactory
 from tests.invariants.refusing import refused, run_sql
@@ -30,7 +30,7 @@ FORGED = {
 def verdict(session: Session, stranger: User) -> Verdict:
     """A verdict on a bound ask, beside a refusal: a row in every table that never changes."""
     ask = AskFactory(session=session, action=REFUND)
-    answer(ask_id=ask.pk, by=stranger, option="approve")
+    answer_ask(ask_id=ask.pk, by=stranger, option="approve")
     given: Verdict = VerdictFactory(ask=ask)
     return given
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents import inbox, messages
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import InboxKind, InboxState
 from agents.locking import lock_session
 from agents.models import Event, InboxItem, Session
@@ -29,7 +29,7 @@ def message(session: Session) -> InboxItem:
 @pytest.fixture
 def mail(session: Session) -> InboxItem:
     locked = lock_session(session.pk)
-    return inbox.owe(
+    return inbox.enqueue_item(
         locked, InboxKind.MAIL, author="agent:other", body="Hi.", source_key="mail:1:0"
     )
 
@@ -42,7 +42,7 @@ def test_a_number_is_used_once_in_a_session(event: Event) -> None:
 
 def test_a_marker_lands_once_per_run(session: Session) -> None:
     run = RunFactory(session=session)
-    event = events.record(lock_session(session.pk), "report", actor="a", text="x", run=run)
+    event = record_event(lock_session(session.pk), "report", actor="a", text="x", run=run)
     assert event is not None
     copy_row("agents_event", event.pk, seq=event.seq + 100, once_key="k")
     with refused("a_marker_lands_once_per_run"):

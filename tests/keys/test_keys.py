@@ -50,7 +50,7 @@ def secret_of(token: str) -> str:
 
 def test_the_command_prints_the_key_alone_on_the_last_line(cast: Cast) -> None:
     said, token = made("bot", "--scope", "run:read,ask:answer", "--owner", cast.owner.username)
-    key = api_keys.authenticate(request_with(f"Bearer {token}"))
+    key = api_keys.authenticate_key(request_with(f"Bearer {token}"))
     assert key is not None
     assert (key.name, key.person, key.agent) == ("bot", cast.owner, None)
     assert key.scopes == ["run:read", "ask:answer"]
@@ -77,7 +77,7 @@ def test_making_and_revoking_are_in_the_ledger_without_the_secret(cast: Cast) ->
 def test_the_scheme_may_be_written_as_the_standard_allows(cast: Cast, case: str) -> None:
     token = world.key_of(cast.owner)
     value = {"lower": "bearer ", "upper": "BEARER ", "spaces": "Bearer   "}[case] + token
-    assert api_keys.authenticate(request_with(value)) is not None
+    assert api_keys.authenticate_key(request_with(value)) is not None
 
 
 @pytest.mark.parametrize(
@@ -101,21 +101,21 @@ def test_the_scheme_may_be_written_as_the_standard_allows(cast: Cast, case: str)
 )
 def test_anything_but_the_key_opens_nothing(cast: Cast, spoil: object) -> None:
     token = world.key_of(cast.owner)
-    assert api_keys.authenticate(request_with(spoil(token))) is None  # type: ignore[operator]
+    assert api_keys.authenticate_key(request_with(spoil(token))) is None  # type: ignore[operator]
 
 
 def test_a_known_prefix_with_another_secret_opens_nothing(cast: Cast) -> None:
     mine, theirs = world.key_of(cast.owner), world.key_of(cast.stranger)
     mixed = f"{mine[:15]}_{theirs[16:]}"
     assert mixed[:15] == mine[:15]
-    assert api_keys.authenticate(request_with(f"Bearer {mixed}")) is None
+    assert api_keys.authenticate_key(request_with(f"Bearer {mixed}")) is None
 
 
 def test_a_revoked_key_opens_nothing_at_once_and_for_good(cast: Cast) -> None:
     key, token = world.made_key(cast.owner)
-    assert api_keys.authenticate(request_with(f"Bearer {token}")) is not None
+    assert api_keys.authenticate_key(request_with(f"Bearer {token}")) is not None
     assert api_keys.revoke_key(key.name)
-    assert api_keys.authenticate(request_with(f"Bearer {token}")) is None
+    assert api_keys.authenticate_key(request_with(f"Bearer {token}")) is None
     assert not api_keys.revoke_key(key.name)
     with pytest.raises(ProgrammingError, match="Cannot"), transaction.atomic():
         ApiKey.objects.filter(pk=key.pk).update(revoked_at=None)
@@ -125,34 +125,34 @@ def test_the_key_of_somebody_locked_out_opens_nothing(cast: Cast) -> None:
     token = world.key_of(cast.owner)
     cast.owner.is_active = False
     cast.owner.save()
-    assert api_keys.authenticate(request_with(f"Bearer {token}")) is None
+    assert api_keys.authenticate_key(request_with(f"Bearer {token}")) is None
 
 
 def test_knowing_a_key_costs_one_query(
     cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     token = world.key_of(cast.owner, cast.agent)
-    api_keys.authenticate(request_with(f"Bearer {token}"))  # notes its use
+    api_keys.authenticate_key(request_with(f"Bearer {token}"))  # notes its use
     with django_assert_num_queries(1):
-        key = api_keys.require(request_with(f"Bearer {token}"), "run:read")
+        key = api_keys.require_key(request_with(f"Bearer {token}"), "run:read")
         assert (key.person, key.agent) == (cast.owner, cast.agent)
     with django_assert_num_queries(0):
-        api_keys.authenticate(request_with("Bearer nonsense"))
+        api_keys.authenticate_key(request_with("Bearer nonsense"))
 
 
 def test_last_use_is_coarse(cast: Cast) -> None:
     key, token = world.made_key(cast.owner)
-    api_keys.authenticate(request_with(f"Bearer {token}"))
+    api_keys.authenticate_key(request_with(f"Bearer {token}"))
     key.refresh_from_db()
     first = key.last_used_at
     assert first is not None
-    api_keys.authenticate(request_with(f"Bearer {token}"))
+    api_keys.authenticate_key(request_with(f"Bearer {token}"))
     key.refresh_from_db()
     assert key.last_used_at == first
     ApiKey.objects.update(
         last_used_at=F("last_used_at") - api_keys.USED_EVERY - timedelta(seconds=1)
     )
-    api_keys.authenticate(request_with(f"Bearer {token}"))
+    api_keys.authenticate_key(request_with(f"Bearer {token}"))
     key.refresh_from_db()
     assert key.last_used_at is not None
     assert key.last_used_at >= first
@@ -160,12 +160,12 @@ def test_last_use_is_coarse(cast: Cast) -> None:
 
 def test_a_scope_that_is_not_held_is_refused(cast: Cast) -> None:
     token = world.key_of(cast.owner, scopes=("run:read",))
-    assert api_keys.require(request_with(f"Bearer {token}"), "run:read", "ask:create").person_id
+    assert api_keys.require_key(request_with(f"Bearer {token}"), "run:read", "ask:create").person_id
     with pytest.raises(KeyRefused) as refused:
-        api_keys.require(request_with(f"Bearer {token}"), "ask:answer")
+        api_keys.require_key(request_with(f"Bearer {token}"), "ask:answer")
     assert (refused.value.status, refused.value.reason) == (403, "scope")
     with pytest.raises(KeyRefused) as refused:
-        api_keys.require(request_with(None), "run:read")
+        api_keys.require_key(request_with(None), "run:read")
     assert (refused.value.status, refused.value.reason) == (401, "no_key")
     assert refused.value.headers["WWW-Authenticate"].startswith("Bearer")
 

@@ -14,7 +14,7 @@ from agents.lifecycle import AgentState
 from agents.models import Agent, Run
 from agents.registration import register_agent
 from agents.running.runtime import Ended
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.models import Ask
 from tests.factories import echo_of
 from tests.leaf.world import claimed, in_this_thread, play, runtime_of
@@ -72,7 +72,7 @@ class OurServer(httpx.AsyncBaseTransport):
             assert turn is not None
             last = play(turn)[-1]
             assert isinstance(last, Ended)
-            assert settlement.settle(turn.fence, last)
+            assert settlement.settle_run(turn.fence, last)
 
 
 Answer = dict[str, Any] | tuple[int, dict[str, Any]] | bytes | Exception
@@ -127,7 +127,7 @@ class Driver:
             assert turn is not None
             last = play(turn, self._taker)[-1]
             assert isinstance(last, Ended)
-            assert settlement.settle(turn.fence, last)
+            assert settlement.settle_run(turn.fence, last)
             ended.append(last)
         return ended
 
@@ -144,7 +144,7 @@ class Driver:
         """Answer the one open question as the owner, and let the next turn run."""
         ask = self.ask
         echo = echo_of(ask) if hasattr(ask, "gate") else None
-        done = answer(ask_id=ask.pk, by=self.owner, option=option, text=text, echo=echo)
+        done = answer_ask(ask_id=ask.pk, by=self.owner, option=option, text=text, echo=echo)
         assert isinstance(done, Answered), done
         return self.carry()
 
@@ -154,7 +154,7 @@ class Driver:
 
     @property
     def word(self) -> str:
-        return state.standing(self.session).word
+        return state.current_state(self.session).word
 
 
 MakeDriver = Callable[..., Driver]

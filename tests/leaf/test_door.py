@@ -228,7 +228,7 @@ def test_the_status_tells_what_is_under_way(orchestrator: Orchestrator, agent: A
     turn = claimed()
     assert turn is not None
     assert orchestrator.status() == {"status": "running"}
-    controls.stop(session_id=turn.session_id, by=agent.owners.get())
+    controls.stop_session(session_id=turn.session_id, by=agent.owners.get())
     controls.resume_session(session_id=turn.session_id, by=agent.owners.get())
     carry_all()
     decision = {"gateId": 0, "action": "approve"}

@@ -72,12 +72,12 @@ def test_an_envelope_may_ask_for_a_model_that_is_offered(owner: User) -> None:
 def test_the_owner_answers_on_the_page_what_the_orchestrator_started(
     orchestrator: Orchestrator, agent: Agent, owner: User
 ) -> None:
-    from asks.answering import answer
+    from asks.answering import answer_ask
     from tests.factories import echo_of
 
     orchestrator.run()
     ask = Ask.objects.get(agent=agent, status="open")
-    answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
+    answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     carry_all()
 
     assert orchestrator.status()["status"] == "done"
@@ -105,7 +105,7 @@ def test_what_waits_is_listed_without_knowing_any_session(
         orchestrator.run(name)
 
     assert [ask.session.title for ask in queue.needs_you(owner).asks] == ["i1 in a.py"] * 3
-    assert queue.badge(owner) == 3
+    assert queue.count_badge(owner) == 3
 
 
 def test_the_workspace_needs_no_gate_to_be_asked_twice(owner: User) -> None:

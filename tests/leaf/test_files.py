@@ -12,7 +12,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agents.models import Agent, Event, Run, Session
 from asks import expiry, withdrawing
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask, Verdict
 from tests.factories import echo_of
 from tests.leaf.world import (
@@ -51,7 +51,7 @@ def publish_all() -> None:
     """Do the jobs that are in the queue."""
     jobs = ProcrastinateJob.objects.filter(task_name=publishing.PUBLISH)
     for session_id in {job.args["session_id"] for job in jobs}:
-        publishing.publish(session_id)
+        publishing.publish_session(session_id)
 
 
 def marker(path: Path) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def test_an_answer_on_the_page_reaches_the_volume(
     run(orchestrator, folder)
     ask = Ask.objects.get(agent=agent, status="open")
 
-    answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
+    answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     publish_all()
     assert not folder.gate.exists()
     assert ask_status(orchestrator, folder)["status"] == "resuming"
@@ -279,7 +279,7 @@ def test_what_expires_or_is_taken_back_leaves_no_gate(
     run(orchestrator, folder)
     Ask.objects.update(expires_at="2020-01-01T00:00:00Z")
 
-    assert expiry.expire_due() == 1
+    assert expiry.expire_due_asks() == 1
     publish_all()
 
     assert not folder.gate.exists()
@@ -291,7 +291,7 @@ def test_a_gate_that_was_taken_back_is_asked_anew(
 ) -> None:
     run(orchestrator, folder)
 
-    withdrawing.withdraw(ask_id=Ask.objects.get().pk, by=owner)
+    withdrawing.withdraw_ask(ask_id=Ask.objects.get().pk, by=owner)
     carry_all()
     publish_all()
 

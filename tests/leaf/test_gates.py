@@ -9,19 +9,19 @@ from workspace.protocols.leaf import wire
 from workspace.protocols.leaf.agent import texts
 from workspace.protocols.leaf.agent.gates import (
     Aborted,
+    GateRequest,
     Paused,
-    Request,
     Seed,
     may_submit,
     next_step,
     state_of,
 )
-from workspace.protocols.leaf.wire import Decision
+from workspace.protocols.leaf.wire import GateDecision
 
-FIRST, SECOND = Request(0, "first", "do it"), Request(1, "second", "do that")
+FIRST, SECOND = GateRequest(0, "first", "do it"), GateRequest(1, "second", "do that")
 
 
-def decision(gate_id: int, action: str, feedback: str | None = None) -> Decision:
+def decision(gate_id: int, action: str, feedback: str | None = None) -> GateDecision:
     return wire.validate_decision(
         {"gateId": gate_id, "action": action} | ({"feedback": feedback} if feedback else {})
     )
@@ -57,7 +57,7 @@ def test_the_gate_after_a_decided_one() -> None:
 
 
 def test_a_gate_that_was_closed_without_a_decision_is_not_pending() -> None:
-    assert state_of([Request(0, "s", "p", over=True)], []).pending is None
+    assert state_of([GateRequest(0, "s", "p", over=True)], []).pending is None
 
 
 @pytest.mark.case("leaf-G17")

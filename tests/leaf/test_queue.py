@@ -49,7 +49,7 @@ def test_silent_workers_are_removed_and_their_jobs_put_back(owner: User) -> None
     with connection.cursor() as cursor:
         cursor.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [silent])
 
-    assert stalled.sweep() == 1
+    assert stalled.retry_stalled_jobs() == 1
 
     assert {job.status for job in jobs} == {"todo"}
     left = set(ProcrastinateWorker.objects.values_list("pk", flat=True))

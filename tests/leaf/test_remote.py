@@ -52,7 +52,7 @@ def test_a_whole_sequence_at_our_own_server(
     assert ended.report.startswith("**FLAGGED** for i1.")
     assert mine.word == "done"
     assert standing(theirs).word == "done"
-    decided = state.read(session_of(theirs).pk).decisions
+    decided = state.read_log(session_of(theirs).pk).decisions
     assert [(one.action, one.feedback) for one in decided] == [
         ("reject", "check the callers"),
         ("approve", "fine"),
@@ -120,7 +120,7 @@ def test_a_harness_that_still_waits_has_refused_the_decision(
         "**Refused by the runtime.** It still waits at gate 0 after “approve” was sent."
     )
     assert asynchronous or "That gate is not this one." in mine.ask.prompt
-    assert queue.badge(owner) == 1
+    assert queue.count_badge(owner) == 1
     assert mine.session.status == Status.WAITING_HUMAN
 
 
@@ -157,9 +157,9 @@ def test_a_harness_that_forgot_a_parked_session_has_lost_it(owner: User, lost: A
     assert len(harness.sent) == 1
     assert mine.ask.prompt.startswith("**Lost by the runtime.** The session was parked at gate 2")
     assert "Your decision “approve” was not sent." in mine.ask.prompt
-    assert queue.badge(owner) == 1
+    assert queue.count_badge(owner) == 1
     assert mine.session.status == Status.WAITING_HUMAN
-    assert state.standing(mine.session).reason == "lost"
+    assert state.current_state(mine.session).reason == "lost"
 
 
 def test_a_lost_session_can_be_sent_again(owner: User) -> None:
@@ -199,7 +199,7 @@ def test_a_lost_session_can_be_ended(owner: User) -> None:
 
     assert mine.asks == []
     assert len(harness.sent) == 1
-    assert (mine.word, state.standing(mine.session).reason) == ("failed", "ended")
+    assert (mine.word, state.current_state(mine.session).reason) == ("failed", "ended")
 
 
 def test_a_dropped_connection_is_asked_about(owner: User) -> None:
@@ -222,7 +222,7 @@ def test_a_harness_that_is_away_gets_the_decision_later(owner: User) -> None:
     (ended,) = mine.choose("approve", "fine")
     assert ended.outcome == Outcome.RETRYABLE_ERROR
     assert mine.session.status == Status.BACKING_OFF
-    controls.start(session_id=mine.session.pk, by=owner)
+    controls.start_session(session_id=mine.session.pk, by=owner)
     mine.carry()
 
     assert harness.sent[-1]["decision"]["feedback"] == "fine"
@@ -269,7 +269,7 @@ def test_what_the_harness_will_never_have_is_given_up(owner: User, status: int) 
     mine.carry()
 
     assert mine.session.status == Status.PAUSED
-    assert "envelope_invalid" in state.standing(mine.session).message
+    assert "envelope_invalid" in state.current_state(mine.session).message
 
 
 def test_a_failure_of_the_harness_is_told(owner: User) -> None:
@@ -284,7 +284,7 @@ def test_a_failure_of_the_harness_is_told(owner: User) -> None:
 def test_it_gives_up_after_its_limit(owner: User) -> None:
     mine = driver(owner, Scripted(posts=[(500, {})], statuses=[(500, {})]), max_attempts=2)
     mine.carry()
-    controls.start(session_id=mine.session.pk, by=owner)
+    controls.start_session(session_id=mine.session.pk, by=owner)
 
     mine.carry()
 
@@ -297,7 +297,7 @@ def test_the_key_comes_from_the_workers_environment(
     harness = Scripted(posts=[paused()])
     mine = driver(owner, harness, key_variable="HARNESS_KEY")
     mine.carry()
-    assert "HARNESS_KEY" in state.standing(mine.session).message
+    assert "HARNESS_KEY" in state.current_state(mine.session).message
     monkeypatch.setenv("HARNESS_KEY", "secret")
 
     controls.resume_session(session_id=mine.session.pk, by=owner)

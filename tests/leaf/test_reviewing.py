@@ -22,7 +22,7 @@ from workspace.protocols.leaf.agent.reviewing import (
     Review,
     Reviewed,
     Submitted,
-    review,
+    review_item,
 )
 from workspace.protocols.leaf.server.volume import Volume
 
@@ -41,7 +41,7 @@ class Turned:
         self.result, self.messages = last.result, last.messages
 
     async def _take(self, job: Review) -> list[Any]:
-        return [told async for told in review(job)]
+        return [told async for told in review_item(job)]
 
     @property
     def answers(self) -> list[str]:

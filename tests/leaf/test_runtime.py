@@ -12,7 +12,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from agents import controls, messages
 from agents.lifecycle import InboxState, Outcome, RunStatus, Status
 from agents.models import Agent, Event, Run
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.models import Ask
 from tests.factories import echo_of, home_of
 from tests.leaf.world import (
@@ -50,7 +50,7 @@ def thinking(
 
 def decide(agent: Agent, by: User, option: str, text: str = "") -> Ask:
     ask = Ask.objects.get(agent=agent, status="open")
-    done = answer(ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask))
+    done = answer_ask(ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask))
     assert isinstance(done, Answered)
     return ask
 
@@ -79,7 +79,7 @@ def test_a_gate_parks_and_is_a_row(owner: User) -> None:
 
     carry_all()
 
-    session, found = session_of(agent), state.read(session_of(agent).pk)
+    session, found = session_of(agent), state.read_log(session_of(agent).pk)
     assert Run.objects.get(session=session).status == RunStatus.WAITING_HUMAN
     assert session.status == Status.WAITING_HUMAN
     assert [(one.gate_id, one.summary, one.proposed_action) for one in found.requests] == [
@@ -88,7 +88,7 @@ def test_a_gate_parks_and_is_a_row(owner: User) -> None:
     assert found.decisions == []
     assert brain.calls == 1
     decide(agent, owner, "reject", "look again")
-    found = state.read(session.pk)
+    found = state.read_log(session.pk)
     assert [(one.gate_id, one.action, one.feedback) for one in found.decisions] == [
         (0, "reject", "look again")
     ]
@@ -105,7 +105,7 @@ def test_other_asks_and_other_actions_are_no_gates(owner: User) -> None:
     asked = ask(home_of(agent), draft(), draft(action=other), draft(action=odd))
 
     assert len(asked) == 3
-    assert state.read(home_of(agent).pk).requests == []
+    assert state.read_log(home_of(agent).pk).requests == []
 
 
 @pytest.mark.case("leaf-L07", "leaf-C07", "leaf-Q06", "leaf-G22", "leaf-G26")
@@ -120,7 +120,7 @@ def test_an_abort_ends_it_without_the_agent(owner: User) -> None:
     assert ended.outcome == Outcome.WORK_DONE
     assert brain.calls == 1
     assert standing(agent).word == "aborted"
-    controls.start(session_id=session_of(agent).pk, by=owner)
+    controls.start_session(session_id=session_of(agent).pk, by=owner)
     carry_all()
     assert brain.calls == 1
     assert standing(agent).word == "aborted"
@@ -156,7 +156,7 @@ def test_no_verdict_after_a_rejection_without_a_later_approval(owner: User) -> N
     carry_all()
 
     assert standing(agent).word == "done"
-    assert [gate.number for gate in state.read(session_of(agent).pk).gates] == [0, 1]
+    assert [gate.number for gate in state.read_log(session_of(agent).pk).gates] == [0, 1]
 
 
 @pytest.mark.case("leaf-C03", "leaf-Q04", "leaf-L02")
@@ -192,7 +192,7 @@ def test_a_model_that_is_away_is_tried_again_with_the_same_words(owner: User) ->
     assert standing(agent).word == "retrying"
     assert session.status == Status.BACKING_OFF
     assert session.inbox.filter(kind="verdict").get().state == InboxState.QUEUED
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     carry_all()
 
     assert standing(agent).word == "done"
@@ -223,7 +223,7 @@ def test_after_the_limit_it_is_given_up_until_a_person_says_so(owner: User) -> N
         carry_all()
         assert standing(agent).word == "retrying"
         assert standing(agent).attempts == attempt
-        controls.start(session_id=session.pk, by=owner)
+        controls.start_session(session_id=session.pk, by=owner)
 
     carry_all()
 
@@ -288,7 +288,7 @@ def test_nothing_else_is_taken_for_a_verdict(owner: User) -> None:
 def test_what_is_read_is_what_is_bound(owner: User) -> None:
     agent, _ = thinking(owner, [ask_approval("I looked.", "Flag it.")])
     carry_all()
-    (gate,) = state.read(session_of(agent).pk).gates
+    (gate,) = state.read_log(session_of(agent).pk).gates
 
     assert gate.ask.prompt == gate.params["summary"] == "I looked."
     assert gate.params["proposed_action"] == "Flag it."
@@ -319,10 +319,10 @@ def test_a_turn_that_lost_its_claim_changes_nothing(owner: User) -> None:
     Run.objects.filter(pk=first.run_id).update(lease_until=datetime(2020, 1, 1, tzinfo=UTC))
     second = claimed(Run.objects.get(pk=first.run_id))
     assert second is not None
-    from agents.settlement import settle
+    from agents.settlement import settle_run
 
-    assert settle(second.fence, play(second)[-1])  # type: ignore[arg-type]
-    assert not settle(first.fence, late)  # type: ignore[arg-type]
+    assert settle_run(second.fence, play(second)[-1])  # type: ignore[arg-type]
+    assert not settle_run(first.fence, late)  # type: ignore[arg-type]
 
     assert standing(agent).verdict is not None
     assert standing(agent).verdict["verdict"] == "FLAGGED"  # type: ignore[index]

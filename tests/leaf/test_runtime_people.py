@@ -65,12 +65,12 @@ def test_starting_a_parked_session_runs_nothing_and_keeps_its_gate(owner: User) 
     agent, brain = thinking(owner, [ask_approval("one")], [submit()])
     carry_all()
 
-    controls.start(session_id=session_of(agent).pk, by=owner)
+    controls.start_session(session_id=session_of(agent).pk, by=owner)
     carry_all()
 
     assert brain.calls == 1
     assert standing(agent).word == "paused"
-    assert queue.badge(owner) == 1
+    assert queue.count_badge(owner) == 1
     decide(agent, owner, "approve")
     carry_all()
     assert standing(agent).word == "done"
@@ -81,7 +81,7 @@ def test_a_request_that_was_taken_back_approved_nothing(owner: User) -> None:
     carry_all()
     ask = Ask.objects.get(agent=agent, status="open")
 
-    withdrawing.withdraw(ask_id=ask.pk, by=owner, reason="Not now.")
+    withdrawing.withdraw_ask(ask_id=ask.pk, by=owner, reason="Not now.")
     carry_all()
 
     assert brain.prompts[-1].startswith("Human decision: NONE.")
@@ -100,4 +100,4 @@ def test_a_person_may_start_a_review_by_a_message(owner: User) -> None:
     messages.post_message(session_id=home.pk, by=owner, text=json.dumps(ITEM))
     carry_all()
 
-    assert state.standing(Session.objects.get(pk=home.pk)).word == "paused"
+    assert state.current_state(Session.objects.get(pk=home.pk)).word == "paused"

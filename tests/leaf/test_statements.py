@@ -36,18 +36,18 @@ def test_each_verb_asks_no_more_than_this(agent: Agent, owner: User) -> None:
     key, _ = api_keys.create_key(name="caller", scopes=ALL, agent=agent, person=owner)
     for number in (1, 2):  # what is asked once per process is not counted
         envelope = wire.read_envelope(
-            wire.compact({"sessionId": f"s{number}", "item": ITEM}).encode()
+            wire.compact_json({"sessionId": f"s{number}", "item": ITEM}).encode()
         )
         assert envelope.item is not None
         facts = LeafFacts.of(envelope, envelope.item)
         session = counted("open", sessions.open_once, agent, key, facts)
         turn = counted("claim", claimed, session.runs.latest("number"))
-        counted("gate", settlement.settle, turn.fence, play(turn)[-1])
-        counted("stand", state.standing, session)
+        counted("gate", settlement.settle_run, turn.fence, play(turn)[-1])
+        counted("stand", state.current_state, session)
         counted("glance", state.glance, session)
         approval = {"gateId": 0, "action": "approve"}
-        assert counted("decide", decisions.decide, session, approval, key) is None
+        assert counted("decide", decisions.decide_gate, session, approval, key) is None
         turn = claimed()
         assert turn is not None
-        counted("verdict", settlement.settle, turn.fence, play(turn)[-1])
+        counted("verdict", settlement.settle_run, turn.fence, play(turn)[-1])
     assert asked == WANTED

@@ -9,7 +9,13 @@ import pytest
 
 from workspace.protocols.leaf import wire
 from workspace.protocols.leaf.client.http import gate_marker
-from workspace.protocols.leaf.server.volume import MAX_BYTES, Missing, Outside, Unreadable, Volume
+from workspace.protocols.leaf.server.volume import (
+    MAX_BYTES,
+    Missing,
+    Outside,
+    UnreadableItem,
+    Volume,
+)
 from workspace.protocols.leaf.wire import BadDecision, Refs
 
 MARKER = {
@@ -32,9 +38,11 @@ def test_reading_a_decision_file(on: Volume, volume: Path) -> None:
         (volume / "d.json").write_text(text)
         return wire.validate_decision(on.read(f"{volume}/d.json"))
 
-    assert decision('{"gateId":0,"action":"approve"}') == wire.Decision(gate_id=0, action="approve")
+    assert decision('{"gateId":0,"action":"approve"}') == wire.GateDecision(
+        gate_id=0, action="approve"
+    )
     for text in ('{"gateId":0,"act', "", "\0", "[" * 100_000):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableItem):
             decision(text)
     for text in ('{"gateId":0,"action":"maybe"}', "[]", "null", '"approve"'):
         with pytest.raises(BadDecision):
@@ -60,7 +68,7 @@ def test_a_marker_comes_back_and_leaves_nothing_half_written(on: Volume, volume:
     on.write(path, MARKER)
 
     assert on.read(path) == MARKER
-    assert Path(path).read_text() == wire.compact(MARKER)
+    assert Path(path).read_text() == wire.compact_json(MARKER)
     assert [each.name for each in (volume / "results/deep").iterdir()] == ["r.json.gate"]
 
 
@@ -123,7 +131,7 @@ def test_links_lead_nowhere(on: Volume, volume: Path, tmp_path: Path) -> None:
     (volume / "new.json").symlink_to(outside / "new.json")
 
     for path in ("folder/secret.json", "file.json"):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableItem):
             on.read(f"{volume}/{path}")
     with pytest.raises(OSError, match=r"."):
         on.write(f"{volume}/folder/new.json", {})
@@ -143,7 +151,7 @@ def test_only_plain_small_files_are_read(on: Volume, volume: Path) -> None:
     (volume / "binary").write_bytes(b"\xff\xfe")
 
     for name in ("pipe", "folder", "large", "binary"):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableItem):
             on.read(f"{volume}/{name}")
 
 

@@ -108,9 +108,9 @@ def test_other_agents_serve_no_leaf_sessions(owner: User) -> None:
 def test_a_retired_agent_starts_nothing(
     orchestrator: Orchestrator, agent: Agent, owner: User
 ) -> None:
-    from asks.retirement import retire
+    from asks.retirement import retire_agent
 
-    retire(agent_id=agent.pk, by=owner)
+    retire_agent(agent_id=agent.pk, by=owner)
 
     sent = orchestrator.send({**ENVELOPE, "async": True})
 

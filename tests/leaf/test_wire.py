@@ -171,6 +171,6 @@ def test_turns_are_never_unlimited() -> None:
 
 
 def test_json_is_compact_as_clients_grep_it() -> None:
-    assert wire.compact({"status": "awaiting_approval", "gateId": 0, "é": [1, 2]}) == (
+    assert wire.compact_json({"status": "awaiting_approval", "gateId": 0, "é": [1, 2]}) == (
         '{"status":"awaiting_approval","gateId":0,"é":[1,2]}'
     )

@@ -64,7 +64,7 @@ class Brain:
         self.prompts: list[str] = []
         self.tools: list[set[str]] = []
         self.calls = 0
-        brains.know(name, lambda: FunctionModel(self._play, model_name=name))
+        brains.register_model(name, lambda: FunctionModel(self._play, model_name=name))
 
     def _play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.calls += 1
@@ -163,7 +163,7 @@ def play(turn: Turn, taker: Any = None) -> list[TurnEvent]:
 def claimed(run: Run | None = None) -> Turn | None:
     """The oldest queued run, claimed."""
     run = run or Run.objects.filter(status=RunStatus.QUEUED).order_by("pk").first()
-    return claims.claim(run_id=run.pk, worker="test") if run else None
+    return claims.claim_run(run_id=run.pk, worker="test") if run else None
 
 
 def carry_all(taker: Any = None) -> list[Ended]:
@@ -172,7 +172,7 @@ def carry_all(taker: Any = None) -> list[Ended]:
     while turn := claimed():
         last = play(turn, taker)[-1]
         assert isinstance(last, Ended)
-        assert settlement.settle(turn.fence, last)
+        assert settlement.settle_run(turn.fence, last)
         ended.append(last)
     return ended
 
@@ -182,8 +182,8 @@ def session_of(agent: Agent) -> Session:
     return Session.objects.select_related("agent").get(agent=agent, is_home=False)
 
 
-def standing(agent: Agent) -> state.Standing:
-    return state.standing(session_of(agent))
+def standing(agent: Agent) -> state.LeafState:
+    return state.current_state(session_of(agent))
 
 
 def kinds(session: Session) -> list[str]:
@@ -211,7 +211,7 @@ class Folder:
         return self.result.with_name(f"{self.result.name}.status")
 
     def write(self, path: Path, value: object) -> None:
-        path.write_text(value if isinstance(value, str) else wire.compact(value))
+        path.write_text(value if isinstance(value, str) else wire.compact_json(value))
 
     def envelope(
         self, session_id: str = "run/1", *, decided: bool = False, later: bool = False, **more: Any
@@ -221,4 +221,4 @@ class Folder:
         return {"sessionId": session_id, **refs, **more} | ({"async": True} if later else {})
 
 
-assert runtime.keys()
+assert runtime.runtime_keys()

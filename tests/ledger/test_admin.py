@@ -34,10 +34,10 @@ def as_auditor() -> Client:
 def fill(count: int) -> None:
     owner = person()
     for ask in ask_of(home(agent_of(owner)), owner, *(Draft() for _ in range(count))):
-        answering.answer(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
+        answering.answer_ask(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
         verdict = decide(ask, owner, "no", "=1+1")
         SignedFile.objects.create(digest=f"{ask.pk:064}", name="a.json", why="-", verdict=verdict)
-        anchors.anchor()
+        anchors.write_anchor()
 
 
 def take(client: Client, page: str, action: str, **words: str) -> Any:
@@ -120,7 +120,7 @@ def test_decisions_as_json(as_auditor: Client) -> None:
 @pytest.mark.parametrize("page", ["refusal", "ledgerrecord", "anchor", "signedfile"])
 def test_the_other_lists_are_exported_too(as_auditor: Client, page: str) -> None:
     fill(2)
-    answering.answer(ask_id=10**9, by=person(), option="yes")
+    answering.answer_ask(ask_id=10**9, by=person(), option="yes")
     rows = json.loads(take(as_auditor, page, "export_json").content)
     read = list(csv.DictReader(io.StringIO(take(as_auditor, page, "export_csv").content.decode())))
     assert len(rows) == len(read) > 0

@@ -23,9 +23,9 @@ def anchored(django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks)
     decided()
     decided()
     with django_capture_on_commit_callbacks(execute=True):
-        made = anchors.anchor()
+        made = anchors.write_anchor()
     assert made is not None
-    verify.verify()
+    verify.verify_ledger()
     return made
 
 
@@ -33,14 +33,14 @@ def test_an_anchor_names_every_head_and_is_signed(anchored: Anchor) -> None:
     heads = json.loads(anchored.body)["heads"]
     records = LedgerRecord.objects.values_list("chain", "seq", "hash")
     assert heads == {chain: [seq, digest] for chain, seq, digest in records}
-    proved = verify.verify()
+    proved = verify.verify_ledger()
     assert (proved.records, proved.anchored, proved.anchors) == (2, 2, 1)
 
 
 def test_the_next_anchor_names_only_what_moved(anchored: Anchor) -> None:
-    assert anchors.anchor() is None
+    assert anchors.write_anchor() is None
     (verdict,) = decided()
-    second = anchors.anchor()
+    second = anchors.write_anchor()
     assert second is not None
     body = json.loads(second.body)
     assert body["prev"] == anchored.hash
@@ -53,7 +53,7 @@ def test_a_chain_that_is_gone_with_its_rows_is_missed() -> None:
     record = LedgerRecord.objects.order_by("-chain")[0]
     execute(LedgerRecord, "DELETE FROM {table} WHERE chain = %s", record.chain)
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == f"{record.chain} 1"
     assert "anchor" in found.value.why
 
@@ -67,7 +67,7 @@ def test_a_chain_that_was_written_anew_is_found() -> None:
     execute(LedgerRecord, "DELETE FROM {table} WHERE hash = %s", old.pk)
     new.save(force_insert=True)
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.why == "it is not what an anchor signed"
 
 
@@ -77,30 +77,30 @@ def test_a_changed_anchor_is_found(anchored: Anchor, column: str) -> None:
         with undone():
             overwrite(anchored, column, other(getattr(anchored, column), place, 1))
             with found_broken():
-                verify.verify()
+                verify.verify_ledger()
 
 
 @pytest.mark.parametrize("column", ["public_key", "signature"])
 def test_hex_in_another_spelling_is_a_change(anchored: Anchor, column: str) -> None:
     overwrite(anchored, column, getattr(anchored, column).upper())
     with found_broken():
-        verify.verify()
+        verify.verify_ledger()
 
 
 def test_a_dropped_anchor_is_known_to_the_machine_that_made_it(anchored: Anchor) -> None:
     execute(Anchor, "DELETE FROM {table} WHERE number = %s", anchored.number)
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == "anchor 1"
 
 
 def test_a_dropped_anchor_is_missed_by_whoever_kept_its_hash(anchored: Anchor, state: Path) -> None:
-    verify.verify(expect=anchored.hash)
+    verify.verify_ledger(expect=anchored.hash)
     execute(Anchor, "DELETE FROM {table} WHERE number = %s", anchored.number)
     (state / anchors.LOG).unlink()
-    verify.verify()
+    verify.verify_ledger()
     with found_broken() as found:
-        verify.verify(expect=anchored.hash)
+        verify.verify_ledger(expect=anchored.hash)
     assert anchored.hash in found.value.why
 
 
@@ -109,24 +109,24 @@ def test_a_forged_anchor_is_not_trusted(state: Path, settings: Settings, tmp_pat
     """Whoever owns the database but not the state folder signs with a key of their own."""
     settings.STATE_DIR = tmp_path / "elsewhere"
     decided()
-    forged = anchors.anchor()
+    forged = anchors.write_anchor()
     assert forged is not None
     settings.STATE_DIR = state
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert "nobody here trusts the key" in found.value.why
     settings.LEDGER_TRUSTED_KEYS = [forged.public_key]
-    assert verify.verify().anchors == 2
+    assert verify.verify_ledger().anchors == 2
 
 
 def test_anchors_come_in_their_time(settings: Settings) -> None:
     decided()
-    assert anchors.anchor_if_due() is not None
+    assert anchors.write_anchor_if_due() is not None
     decided()
-    assert anchors.anchor_if_due() is None
+    assert anchors.write_anchor_if_due() is None
     settings.LEDGER_ANCHOR_SECONDS = 0
-    assert anchors.anchor_if_due() is not None
-    assert anchors.anchor_if_due() is None
+    assert anchors.write_anchor_if_due() is not None
+    assert anchors.write_anchor_if_due() is None
 
 
 def test_an_unwritable_state_folder_does_not_stop_the_worker(
@@ -136,12 +136,12 @@ def test_an_unwritable_state_folder_does_not_stop_the_worker(
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     settings.STATE_DIR = blocked
-    assert anchors.anchor_if_due() is None
+    assert anchors.write_anchor_if_due() is None
 
 
 def test_the_key_is_made_once_and_is_private(state: Path) -> None:
-    first = signing_key.public_key(signing_key.signing_key())
-    assert signing_key.public_key(signing_key.signing_key()) == first
+    first = signing_key.public_key_of(signing_key.signing_key())
+    assert signing_key.public_key_of(signing_key.signing_key()) == first
     assert (state / signing_key.FILE).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in state.iterdir()] == [signing_key.FILE]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asks import answering
-from asks.canonical_json import canonical, plain
+from asks.canonical_json import as_plain_json, canonical_json
 from asks.ledger import verify
 from asks.models import Ask, LedgerRecord
 from asks.policies import versions
@@ -42,7 +42,7 @@ def test_a_verdict_leaves_all_that_proves_it() -> None:
 def test_a_refusal_says_what_was_submitted_and_by_whom() -> None:
     owner = person("olga")
     (ask,) = ask_of(home(agent_of(owner)), owner)
-    answering.answer(ask_id=ask.pk, by=owner, option="maybe", text="Hm", echo=echo_of(ask))
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="maybe", text="Hm", echo=echo_of(ask))
     record = LedgerRecord.objects.get()
     told = json.loads(record.body)["facts"]["refusal"]
     assert (record.kind, record.actor, told["reason"]) == (
@@ -73,15 +73,15 @@ def test_whatever_an_agent_shows_with_a_question_can_be_recorded() -> None:
     told = json.loads(LedgerRecord.objects.get().body)["facts"]["ask"]["context"]
     assert told["big"] == str(2**60 + 1)
     assert told["float"] == 1e21
-    verify.verify()
+    verify.verify_ledger()
 
 
 @given(st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_a_value_and_its_way_through_the_database_are_the_same(value: object) -> None:
     """JSON in, JSON out: what was plain stays plain, and what is plain has one canonical form."""
-    once = plain(value)
-    assert canonical(once) == canonical(value)
-    assert plain(json.loads(json.dumps(once))) == once
+    once = as_plain_json(value)
+    assert canonical_json(once) == canonical_json(value)
+    assert as_plain_json(json.loads(json.dumps(once))) == once
 
 
 def test_the_waiting_and_the_names_of_that_day_are_kept() -> None:
@@ -94,7 +94,7 @@ def test_the_waiting_and_the_names_of_that_day_are_kept() -> None:
     facts = json.loads(LedgerRecord.objects.get().body)["facts"]
     assert facts["names"]["by"] == "olga"
     assert 7200 <= facts["waited_seconds"] < 7300
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_other_verbs_write_into_the_workspaces_own_chains() -> None:
@@ -116,4 +116,4 @@ def test_other_verbs_write_into_the_workspaces_own_chains() -> None:
         2,
         first.hash,
     )
-    assert verify.verify().chains == 2
+    assert verify.verify_ledger().chains == 2

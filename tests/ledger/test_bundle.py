@@ -22,10 +22,10 @@ SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "verify_ledger.py"
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
     decided(None, Draft(), Draft(prompt="Ein Wort, größer — 🚀?"))
-    anchors.anchor()
+    anchors.write_anchor()
     decided()
-    anchors.anchor()
-    bundle.export(tmp_path / "ledger.zip")
+    anchors.write_anchor()
+    bundle.export_bundle(tmp_path / "ledger.zip")
     return tmp_path / "ledger.zip"
 
 
@@ -47,7 +47,7 @@ def check(path: Path, *keys: str, tmp: Path | None = None) -> subprocess.Complet
 
 
 def key() -> str:
-    return signing_key.public_key(signing_key.signing_key())
+    return signing_key.public_key_of(signing_key.signing_key())
 
 
 def test_a_whole_bundle_holds(exported: Path) -> None:

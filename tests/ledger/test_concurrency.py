@@ -41,15 +41,17 @@ def test_answers_of_one_session_make_one_chain() -> None:
     at_once(*(lambda ask=ask: decide(ask, owner) for ask in asks))
     seqs = LedgerRecord.objects.order_by("seq").values_list("seq", flat=True)
     assert list(seqs) == [1, 2, 3, 4, 5, 6]
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_refusals_of_what_does_not_exist_make_one_chain() -> None:
     somebody = person()
-    at_once(*(lambda: answering.answer(ask_id=10**9, by=somebody, option="yes") for _ in range(6)))
+    at_once(
+        *(lambda: answering.answer_ask(ask_id=10**9, by=somebody, option="yes") for _ in range(6))
+    )
     seqs = LedgerRecord.objects.filter(chain="workspace:refusal").order_by("seq")
     assert list(seqs.values_list("seq", flat=True)) == [1, 2, 3, 4, 5, 6]
-    verify.verify()
+    verify.verify_ledger()
 
 
 def test_sessions_do_not_wait_for_each_other() -> None:
@@ -58,12 +60,12 @@ def test_sessions_do_not_wait_for_each_other() -> None:
     (held,) = ask_of(home(agent_of(owner)), owner)
     (free,) = ask_of(home(agent_of(owner)), owner)
     with transaction.atomic():
-        chain.append("noted", subject="note:1", data={}, session=held.session)
+        chain.append_record("noted", subject="note:1", data={}, session=held.session)
         at_once(lambda: _impatiently(lambda: decide(free, owner)))
         with pytest.raises(OperationalError, match="lock timeout"):
             at_once(lambda: _impatiently(lambda: decide(held, owner)))
     decide(held, owner)
-    verify.verify()
+    verify.verify_ledger()
 
 
 def _impatiently(job: Callable[[], Any]) -> Any:
@@ -79,21 +81,21 @@ def test_a_proof_sees_one_moment() -> None:
     writing = threading.Thread(target=_keep_answering, args=(owner, done))
     writing.start()
     try:
-        counts = [verify.verify().records for _ in range(8)]
+        counts = [verify.verify_ledger().records for _ in range(8)]
     finally:
         done.set()
         writing.join()
     assert counts == sorted(counts)
-    assert verify.verify().records == LedgerRecord.objects.count() > 0
+    assert verify.verify_ledger().records == LedgerRecord.objects.count() > 0
 
 
 def _keep_answering(owner: User, done: threading.Event) -> None:
     session = home(agent_of(owner))
     while not done.is_set():
         for ask in ask_of(session, owner, Draft(), Draft()):
-            answering.answer(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
+            answering.answer_ask(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
             decide(ask, owner)
-        anchors.anchor()
+        anchors.write_anchor()
     connection.close()
 
 
@@ -107,28 +109,28 @@ def test_an_anchor_that_is_made_while_anchors_are_read_is_not_missed(state: Path
     def anchor_meanwhile(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         result = execute(sql, params, many, context)
         if 'FROM "asks_anchor"' in sql and not made:
-            made.extend(at_once(anchors.anchor))
+            made.extend(at_once(anchors.write_anchor))
         return result
 
     with connection.execute_wrapper(anchor_meanwhile):
-        assert verify.verify().anchors == 0
-    assert anchors.noted() == {anchor.number: anchor.hash for anchor in made if anchor}
+        assert verify.verify_ledger().anchors == 0
+    assert anchors.noted_heads() == {anchor.number: anchor.hash for anchor in made if anchor}
     assert (state / anchors.LOG).exists()
-    assert verify.verify().anchors == 1
+    assert verify.verify_ledger().anchors == 1
 
 
 def test_workers_that_anchor_at_once_make_one_anchor() -> None:
     owner = person()
     (ask,) = ask_of(home(agent_of(owner)), owner)
     decide(ask, owner)
-    made = at_once(*(anchors.anchor for _ in range(4)))
+    made = at_once(*(anchors.write_anchor for _ in range(4)))
     assert sum(anchor is not None for anchor in made) == Anchor.objects.count() == 1
-    assert verify.verify().anchors == 1
+    assert verify.verify_ledger().anchors == 1
 
 
 def test_a_record_cannot_be_without_what_it_tells() -> None:
     with pytest.raises(transaction.TransactionManagementError):
-        chain.append("noted", subject="note:1", data={})
+        chain.append_record("noted", subject="note:1", data={})
     owner = person()
     (ask,) = ask_of(home(agent_of(owner)), owner)
     with transaction.atomic():
@@ -143,7 +145,7 @@ def test_the_database_refuses_what_the_owner_of_the_tables_has_not_switched_off(
     owner = person()
     (ask,) = ask_of(home(agent_of(owner)), owner)
     decide(ask, owner)
-    anchors.anchor()
+    anchors.write_anchor()
     for table in ("asks_ledgerrecord", "asks_anchor"):
         for statement in ("UPDATE {} SET body = ''", "DELETE FROM {}", "TRUNCATE {} CASCADE"):
             with pytest.raises(DatabaseError, match="pgtrigger"):

@@ -17,7 +17,7 @@ from asks import answering, backlog, deadlines, delegation, expiry, withdrawing
 from asks.ledger import verify
 from asks.ledger.chain import Head
 from asks.ledger.verify.broken import BrokenLedger
-from asks.ledger.verify.links import checked
+from asks.ledger.verify.links import checked_link
 from asks.models import (
     Ask,
     Delegation,
@@ -86,33 +86,37 @@ def world(owner: User, agent: Agent) -> None:
     for why in ("Two decide.", "Still two."):
         versions.add_version(agent_id=agent.pk, rules=votes, why=why, by=owner)
     voted, refused, late, gone = ask_of(session, owner, *(Draft() for _ in range(4)))
-    answering.answer(ask_id=voted.pk, by=owner, option="yes", echo=echo_of(voted))
-    answering.answer(ask_id=voted.pk, by=colleague, option="yes", text="Fine.", echo=echo_of(voted))
-    answering.answer(ask_id=refused.pk, by=owner, option="never offered", echo=echo_of(refused))
-    answering.answer(ask_id=refused.pk, by=owner, option="", echo=echo_of(refused))
-    withdrawing.withdraw(ask_id=refused.pk, by=owner, reason="No need")
-    deadlines.extend(ask_id=late.pk, by=owner)
+    answering.answer_ask(ask_id=voted.pk, by=owner, option="yes", echo=echo_of(voted))
+    answering.answer_ask(
+        ask_id=voted.pk, by=colleague, option="yes", text="Fine.", echo=echo_of(voted)
+    )
+    answering.answer_ask(ask_id=refused.pk, by=owner, option="never offered", echo=echo_of(refused))
+    answering.answer_ask(ask_id=refused.pk, by=owner, option="", echo=echo_of(refused))
+    withdrawing.withdraw_ask(ask_id=refused.pk, by=owner, reason="No need")
+    deadlines.extend_deadline(ask_id=late.pk, by=owner)
     Nudge.objects.filter(ask=late, kind="escalation").update(due_at=database_now())
-    assert deadlines.give_due() == 1
+    assert deadlines.send_due_nudges() == 1
     _let_expire(late, gone)
-    backlog.drop(ask_id=late.pk, by=owner, reason="The customer left.")
+    backlog.dismiss_ask(ask_id=late.pk, by=owner, reason="The customer left.")
     other = home(agent_of(owner))
     decide(ask_of(other, owner, Draft(bound=False))[0], owner, "no", "Not today")
     _delegate(owner, colleague, agent)
     _make_keys(owner, agent)
-    verify.verify()
+    verify.verify_ledger()
 
 
 def _let_expire(*asks: Ask) -> None:
     Ask.objects.filter(pk__in=[ask.pk for ask in asks]).update(expires_at=database_now())
-    assert expiry.expire_due() == len(asks)
+    assert expiry.expire_due_asks() == len(asks)
 
 
 def _delegate(owner: User, colleague: User, agent: Agent) -> None:
     ends_at = database_now() + DAY
-    delegation.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Holidays")
-    made = delegation.delegate(by=owner, to=colleague, ends_at=ends_at, reason="Ill", agent=agent)
-    delegation.revoke(delegation_id=made.pk, by=colleague)
+    delegation.create_delegation(by=owner, to=colleague, ends_at=ends_at, reason="Holidays")
+    made = delegation.create_delegation(
+        by=owner, to=colleague, ends_at=ends_at, reason="Ill", agent=agent
+    )
+    delegation.revoke_delegation(delegation_id=made.pk, by=colleague)
 
 
 def _make_keys(owner: User, agent: Agent) -> None:
@@ -153,7 +157,7 @@ def test_another_value_in_any_column_of_any_kind_of_row_is_found() -> None:
                 for value in _others(row, column):
                     if value != getattr(row, column):
                         _must_be_found(row, column, value)
-    verify.verify()
+    verify.verify_ledger()
 
 
 def _told(kind: type[models.Model]) -> list[models.Model]:
@@ -172,7 +176,7 @@ def _must_be_found(row: models.Model, column: str, value: Any) -> None:
     with contextlib.suppress(IntegrityError, DataError), undone_plainly():
         overwrite(row, column, value)
         try:
-            verify.verify()
+            verify.verify_ledger()
         except BrokenLedger:
             found = True
         assert found, f"{row!r}: {column} = {value!r} was not found"
@@ -185,7 +189,7 @@ def test_a_deleted_row_is_found() -> None:
             with undone_plainly():
                 execute(kind, "DELETE FROM {table} WHERE id = %s", row.pk)
                 with found_broken():
-                    verify.verify()
+                    verify.verify_ledger()
 
 
 WRITTEN_PAST: list[tuple[str, str]] = [
@@ -229,9 +233,9 @@ def test_every_byte_of_every_record_counts() -> None:
                 body = record.body
                 record.body = other(body, place, 1)
                 with pytest.raises(BrokenLedger):
-                    checked(record, head)
+                    checked_link(record, head)
                 record.body = body
-            line = checked(record, head)
+            line = checked_link(record, head)
             head = Head(line.chain, line.seq, line.hash)
 
 

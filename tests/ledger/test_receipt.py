@@ -58,7 +58,7 @@ def page(ask: Ask, reader: User, status: int = 200) -> str:
 
 
 def test_it_tells_all_there_is_to_tell(ask: Ask, owner: User, session: Session) -> None:
-    answering.answer(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="maybe", echo=echo_of(ask))
     decide(ask, owner, "yes", "Only this once")
     words = page(ask, owner)
     record = LedgerRecord.objects.get(kind="verdict")
@@ -98,7 +98,7 @@ def test_it_tells_what_ran_and_how_that_ended(ask: Ask, owner: User, session: Se
 
 def test_an_anchor_over_it_is_named(ask: Ask, owner: User) -> None:
     decide(ask, owner)
-    made = anchors.anchor()
+    made = anchors.write_anchor()
     assert made is not None
     words = page(ask, owner)
     assert "Anchor 1 stands over it" in words
@@ -108,7 +108,7 @@ def test_an_anchor_over_it_is_named(ask: Ask, owner: User) -> None:
 def test_the_difference_to_what_was_asked_before(ask: Ask, owner: User, session: Session) -> None:
     """A stale answer was refused and the question asked anew: both receipts say so."""
     take_turn(session, owner)
-    answering.answer(ask_id=ask.pk, by=owner, option="yes", echo=echo_of(ask))
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="yes", echo=echo_of(ask))
     ask.refresh_from_db()
     fresh = ask.superseded_by
     assert fresh is not None
@@ -118,7 +118,7 @@ def test_the_difference_to_what_was_asked_before(ask: Ask, owner: User, session:
 
 
 def test_a_withdrawal_has_a_receipt_too(ask: Ask, owner: User) -> None:
-    withdrawing.withdraw(ask_id=ask.pk, by=owner, reason="Not needed")
+    withdrawing.withdraw_ask(ask_id=ask.pk, by=owner, reason="Not needed")
     words = page(ask, owner)
     assert "olga took the question back" in words
     assert "Nothing: nothing was approved" in words

@@ -50,13 +50,13 @@ def session(owner: User) -> Session:
     for session in (home(agent_of(owner)), home(agent_of(owner, person("carl")))):
         asks = ask_of(session, owner, Draft(), Draft(bound=False), Draft(prompt="Which?"), Draft())
         for ask in asks[:2]:
-            answering.answer(ask_id=ask.pk, by=owner, option="never offered", echo=echo_of(ask))
+            answering.answer_ask(ask_id=ask.pk, by=owner, option="never offered", echo=echo_of(ask))
             decide(ask, owner, "no", "Ünusual — words")
-        withdrawing.withdraw(ask_id=asks[2].pk, by=owner, reason="No need")
+        withdrawing.withdraw_ask(ask_id=asks[2].pk, by=owner, reason="No need")
         stale = {**(echo_of(asks[3]) or {}), "policy_version": 99}
-        answering.answer(ask_id=asks[3].pk, by=owner, option="yes", echo=stale)
-    answering.answer(ask_id=10**9, by=owner, option="yes")
-    verify.verify()
+        answering.answer_ask(ask_id=asks[3].pk, by=owner, option="yes", echo=stale)
+    answering.answer_ask(ask_id=10**9, by=owner, option="yes")
+    verify.verify_ledger()
     return session
 
 
@@ -72,12 +72,12 @@ def test_a_changed_byte_of_any_record_is_found_and_named() -> None:
         with undone():
             overwrite(record, column, other(getattr(record, column), place, by))
             with found_broken() as found:
-                verify.verify()
+                verify.verify_ledger()
             if column not in ("chain", "seq"):
                 assert found.value.where == where(record)
 
     tamper()
-    verify.verify()
+    verify.verify_ledger()
 
 
 @pytest.mark.usefixtures("session")
@@ -93,10 +93,10 @@ def test_a_change_of_any_row_it_tells_of_is_found() -> None:
         with undone():
             overwrite(row, column, _another(row, column, place, by))
             with found_broken():
-                verify.verify()
+                verify.verify_ledger()
 
     tamper()
-    verify.verify()
+    verify.verify_ledger()
 
 
 def _told(table: type[models.Model]) -> models.QuerySet[Any]:
@@ -124,7 +124,7 @@ def test_a_deleted_tail_is_missed(session: Session) -> None:
     last = LedgerRecord.objects.filter(chain=f"session:{session.pk}").order_by("-seq")[0]
     execute(LedgerRecord, "DELETE FROM {table} WHERE hash = %s", last.pk)
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert "no record" in str(found.value)
 
 
@@ -132,7 +132,7 @@ def test_a_record_deleted_in_the_middle_is_named(session: Session) -> None:
     gone = LedgerRecord.objects.get(chain=f"session:{session.pk}", seq=2)
     execute(LedgerRecord, "DELETE FROM {table} WHERE hash = %s", gone.pk)
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == f"session:{session.pk} 3"
 
 
@@ -140,7 +140,7 @@ def test_two_records_in_each_others_place_are_found(session: Session) -> None:
     chain = f"session:{session.pk}"
     _renumber(chain, {1: 9_001, 2: 1, 9_001: 2})
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == f"{chain} 1"
 
 
@@ -162,7 +162,7 @@ def test_swapped_chains_are_found(session: Session) -> None:
     for chain, to in ((first, "aside"), (second, first), ("aside", second)):
         execute(LedgerRecord, "UPDATE {table} SET chain = %s WHERE chain = %s", to, chain)
     with found_broken():
-        verify.verify()
+        verify.verify_ledger()
 
 
 def test_an_inserted_record_is_found(session: Session) -> None:
@@ -175,7 +175,7 @@ def test_an_inserted_record_is_found(session: Session) -> None:
     )
     forged.save(force_insert=True)
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == where(forged)
 
 
@@ -186,7 +186,7 @@ def test_a_record_that_was_written_anew_in_the_middle_breaks_the_link_after_it(
     old = LedgerRecord.objects.get(chain=f"session:{session.pk}", seq=2)
     _replace(old, Head(old.chain, 1, json.loads(old.body)["prev"]))
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == f"{old.chain} 3"
 
 
@@ -194,7 +194,7 @@ def test_a_number_that_is_left_out_is_found_though_the_hashes_agree(session: Ses
     last = LedgerRecord.objects.filter(chain=f"session:{session.pk}").order_by("-seq")[0]
     _replace(last, Head(last.chain, last.seq, json.loads(last.body)["prev"]))
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == f"{last.chain} {last.seq + 1}"
 
 
@@ -210,7 +210,7 @@ def test_a_verdict_written_past_the_ledger_is_found(owner: User) -> None:
     (ask,) = ask_of(home(agent_of(owner)), owner)
     Verdict.objects.create(ask=ask, decided_by=owner, option=ask.options.get(key="yes"))
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == f"verdict {ask.verdict.pk}"
 
 
@@ -220,16 +220,16 @@ def test_a_deleted_verdict_is_found_with_its_record_gone_too(owner: User) -> Non
     execute(LedgerRecord, "DELETE FROM {table} WHERE subject = %s", f"verdict:{verdict.pk}")
     execute(Verdict, "DELETE FROM {table} WHERE id = %s", verdict.pk)
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert found.value.where == f"answered ask {ask.pk}"
 
 
 def test_an_expiry_is_recorded_and_cannot_turn_into_a_withdrawal(owner: User) -> None:
     (ask,) = ask_of(home(agent_of(owner)), owner, Draft(expires_in=timedelta(hours=1)))
     Ask.objects.filter(pk=ask.pk).update(expires_at=ask.opened_at)
-    assert expiry.expire_due() == 1
-    verify.verify()
+    assert expiry.expire_due_asks() == 1
+    verify.verify_ledger()
     overwrite(Ask.objects.get(pk=ask.pk), "status", "withdrawn")
     with found_broken() as found:
-        verify.verify()
+        verify.verify_ledger()
     assert "closing.status" in str(found.value)

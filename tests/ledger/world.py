@@ -48,7 +48,7 @@ def person(name: str = "") -> User:
 
 
 def agent_of(*owners: User) -> Agent:
-    runtime.register(Idle())
+    runtime.register_runtime(Idle())
     return register_agent(
         slug=f"agent-{next(_numbers)}",
         owners=owners,
@@ -98,33 +98,33 @@ def ask_of(session: Session, owner: User, *drafts: Draft) -> list[Ask]:
     """Run a turn of the session that asks all of these and ends."""
     turn = take_turn(session, owner)
     asked = [draft.draft() for draft in drafts or (Draft(),)]
-    assert settlement.settle(turn.fence, Ended(outcome=Outcome.BLOCKED, asks=tuple(asked)))
+    assert settlement.settle_run(turn.fence, Ended(outcome=Outcome.BLOCKED, asks=tuple(asked)))
     keys = [draft.request_key for draft in asked]
     return list(Ask.objects.filter(session=session, request_key__in=keys).order_by("pk"))
 
 
 def take_turn(session: Session, owner: User) -> Turn:
     """Start the session, or take the run that its last answer queued."""
-    run = controls.start(session_id=session.pk, by=owner)
+    run = controls.start_session(session_id=session.pk, by=owner)
     assert run is not None
-    turn = claims.claim(run_id=run.pk, worker="test")
+    turn = claims.claim_run(run_id=run.pk, worker="test")
     assert turn is not None
     return turn
 
 
 def end_turn(turn: Turn, outcome: Outcome = Outcome.WORK_DONE) -> Run:
-    assert settlement.settle(turn.fence, Ended(outcome=outcome))
+    assert settlement.settle_run(turn.fence, Ended(outcome=outcome))
     return Run.objects.get(pk=turn.run_id)
 
 
 def echo_of(ask: Ask) -> dict[str, Any] | None:
     gate = Gate.objects.filter(ask=ask).first()
-    return binding.of_gate(gate).as_echo() if gate else None
+    return binding.shown_binding(gate).as_echo() if gate else None
 
 
 def decide(ask: Ask, by: User, option: str = "yes", text: str = "") -> Verdict:
     """Answer as a person would, with the binding that was shown."""
-    done = answering.answer(ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask))
+    done = answering.answer_ask(ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask))
     assert isinstance(done, Answered), done
     return done.verdict
 

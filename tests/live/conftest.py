@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from agents.models import Session
 from tests.live import world
 from tests.live.sockets import Socket
-from workspace.live.hub import hub
+from workspace.live.hub import live_hub
 
 Connect = Callable[..., Awaitable[Socket]]
 
@@ -55,4 +55,4 @@ async def connect(transactional_db: None) -> AsyncIterator[Connect]:
     yield go
     for socket in opened:
         await socket.leave()
-    await hub().stop()
+    await live_hub().stop()

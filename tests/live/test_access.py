@@ -19,7 +19,7 @@ from tests.live.conftest import Connect
 from tests.live.sockets import PATIENCE, Socket
 from workspace.live import access_checks
 from workspace.live import hub as hubs
-from workspace.live.hub import hub
+from workspace.live.hub import live_hub
 
 NO_ACCESS, BAD_CURSOR, AHEAD, NO_SUCH_STREAM, TOO_BIG = 4401, 4400, 4409, 4404, 4413
 login_of, say = sync_to_async(world.login_of), sync_to_async(world.say)
@@ -181,8 +181,8 @@ async def test_an_account_that_ends_while_a_socket_opens_ends_it_too(
 ) -> None:
     """The socket has read that the login is good, and hears no hints about it yet."""
     first = await connect("/ws/badge/", await login_of(colleague))
-    await until(lambda: all(watcher.person for watcher in hub().watchers))
-    read, go_on, people = threading.Event(), threading.Event(), access_checks.people
+    await until(lambda: all(watcher.person for watcher in live_hub().watchers))
+    read, go_on, people = threading.Event(), threading.Event(), access_checks.people_by_login
     opening = await login_of(colleague)
 
     def slowly(keys: Collection[str]) -> dict[str, User]:
@@ -192,7 +192,7 @@ async def test_an_account_that_ends_while_a_socket_opens_ends_it_too(
             assert go_on.wait(PATIENCE)
         return found
 
-    monkeypatch.setattr(access_checks, "people", slowly)
+    monkeypatch.setattr(access_checks, "people_by_login", slowly)
     second = await connect(stream(session), opening)
     await until(read.is_set)
     colleague.set_password("something else entirely")
@@ -244,20 +244,20 @@ async def test_a_look_at_everything_costs_the_same_for_one_socket_and_for_many(
     connect: Connect, session: Session, login: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[set[str]] = []
-    real = access_checks.people
+    real = access_checks.people_by_login
 
     def noted(keys: Iterable[str]) -> dict[str, User]:
         asked.append(set(keys))
         return real(keys)
 
-    monkeypatch.setattr(access_checks, "people", noted)
+    monkeypatch.setattr(access_checks, "people_by_login", noted)
     sockets = [await connect(stream(session), login) for _ in range(5)]
     await say(session, "two")
     for socket in sockets:
         await socket.events(2)
-    await hub().stop()  # its own looks would be counted too
+    await live_hub().stop()  # its own looks would be counted too
     asked.clear()
-    await hub()._revalidate(hub().watchers)
+    await live_hub()._revalidate(live_hub().watchers)
     assert asked == [{login}]
 
 

@@ -28,7 +28,7 @@ def asked(agent: Agent) -> Ask:
 
 @sync_to_async
 def answer(ask: Ask, by: User) -> None:
-    answering.answer(ask_id=ask.pk, by=by, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=by, option="eu")
 
 
 async def test_it_follows_what_waits_and_carries_no_card(

@@ -31,7 +31,7 @@ def test_any_number_of_logins_takes_two_queries(
 ) -> None:
     keys = {world.login_of(person): person for person in people[:count]}
     with django_assert_num_queries(2):
-        assert access_checks.people([*keys, "unknown"]) == keys
+        assert access_checks.people_by_login([*keys, "unknown"]) == keys
 
 
 def test_logins_that_ended_are_left_out(people: list[User]) -> None:
@@ -42,7 +42,7 @@ def test_logins_that_ended_are_left_out(people: list[User]) -> None:
     people[1].save()
     people[2].set_password("a new one")
     people[2].save()
-    assert access_checks.people([expired, disabled, renewed, kept]) == {kept: people[0]}
+    assert access_checks.people_by_login([expired, disabled, renewed, kept]) == {kept: people[0]}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_session_that_signs_nobody_in(people: list[User], held: dict[str, str]
     session.update(held)
     session.save()
     assert people
-    assert access_checks.people([str(session.session_key)]) == {}
+    assert access_checks.people_by_login([str(session.session_key)]) == {}
 
 
 def test_rights_are_those_of_the_pages(people: list[User]) -> None:
@@ -101,7 +101,7 @@ def test_a_mark_differs_after_every_change_of_the_queue_and_of_nobody_elses(
     seen, others = [mark_of(ann)], [mark_of(cleo)]
     ask = asking.asked(first)
     seen.append(mark_of(ann))
-    answering.answer(ask_id=ask.pk, by=ben, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=ben, option="eu")
     seen.append(mark_of(ann))
     asking.asked(asking.agent_of(ann, slug="second"))
     seen.append(mark_of(ann))

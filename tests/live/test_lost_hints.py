@@ -15,7 +15,7 @@ from tests.live import world
 from tests.live.conftest import Connect
 from workspace.live import hub as hubs
 from workspace.live import listener
-from workspace.live.hub import hub
+from workspace.live.hub import live_hub
 
 AHEAD, NO_ACCESS = 4409, 4401
 say, say_silently = sync_to_async(world.say), sync_to_async(world.say_silently)
@@ -144,6 +144,6 @@ async def test_a_hint_of_a_newer_version_is_passed_over(
 ) -> None:
     socket = await connect(f"/ws/sessions/{session.pk}/?after=1", login)
     for payload in ("", "z:1", "s:", "s:x:y", "s:1", "q:", "r:none", "x:", "listening:1"):
-        await hub()._hear_safely(payload)
+        await live_hub()._hear_safely(payload)
     await say(session, "two")
     assert await socket.events(2) == [2]

@@ -28,7 +28,7 @@ def agent(owner: User, colleague: User) -> Agent:
 
 @sync_to_async
 def answer(ask: Ask, by: User) -> None:
-    answering.answer(ask_id=ask.pk, by=by, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=by, option="eu")
 
 
 async def test_a_card_comes_and_goes(
@@ -105,7 +105,7 @@ async def test_a_withdrawn_ask_goes_too(
 ) -> None:
     ask = await asked(agent)
     socket = await connect(f"/ws/queue/?have=ask-{ask.pk}", login)
-    await sync_to_async(withdrawing.withdraw)(
+    await sync_to_async(withdrawing.withdraw_ask)(
         ask_id=ask.pk, by=owner, reason="not needed", via="page"
     )
     assert f'id="ask-{ask.pk}"' in await socket.message()

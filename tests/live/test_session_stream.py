@@ -7,13 +7,12 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents.events import log as events
 from agents.events import notify
 from agents.models import Event, Session
 from tests.live import world
 from tests.live.conftest import Connect
 from workspace.live import consumers, event_buffer
-from workspace.live.hub import hub
+from workspace.live.hub import live_hub
 from workspace.pages import fragments
 
 say, say_each = sync_to_async(world.say), sync_to_async(world.say_each)
@@ -128,11 +127,11 @@ async def test_being_told_of_known_events_reads_nothing(
         read.append(cursor)
         return []
 
-    monkeypatch.setattr(events, "after", nothing_after)
-    await sync_to_async(notify.session_moved)(session.pk, 2)
+    monkeypatch.setattr(event_buffer, "events_after", nothing_after)
+    await sync_to_async(notify.notify_session_changed)(session.pk, 2)
     assert await socket.is_silent()
     assert read == []
-    await sync_to_async(notify.session_moved)(session.pk, 3)
+    await sync_to_async(notify.notify_session_changed)(session.pk, 3)
     assert await socket.is_silent()
     assert read == [2]
 
@@ -153,7 +152,7 @@ async def test_being_woken_for_nothing_does_not_put_the_heartbeat_off(
 
     async def wake_for_nothing() -> None:
         while True:
-            for watcher in hub().watchers:
+            for watcher in live_hub().watchers:
                 watcher.wake()
             await asyncio.sleep(0.05)
 
@@ -168,11 +167,11 @@ async def test_nothing_is_kept_of_a_session_that_nobody_watches(
     socket = await connect(f"/ws/sessions/{session.pk}/?after=1", login)
     await say(session, "two")
     await socket.events(2)
-    assert list(hub().tails) == [session.pk]
+    assert list(live_hub().tails) == [session.pk]
     await socket.leave()
-    assert hub().tails == {}
-    assert hub().watchers == set()
-    assert dict(hub()._followers) == {}
+    assert live_hub().tails == {}
+    assert live_hub().watchers == set()
+    assert dict(live_hub()._followers) == {}
 
 
 async def test_the_first_read_misses_nothing_that_happens_while_it_connects(

@@ -45,14 +45,14 @@ def ask_under(agent: Agent, **terms: Any) -> Ask:
 
 @sync_to_async
 def delegate(by: User, to: User) -> Delegation:
-    return delegation.delegate(
+    return delegation.create_delegation(
         by=by, to=to, ends_at=database_now() + timedelta(days=1), reason="Away"
     )
 
 
 @sync_to_async
 def answer(ask: Ask, by: User) -> None:
-    answering.answer(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
+    answering.answer_ask(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
 
 
 async def test_a_card_comes_to_the_members_of_its_group_and_goes(
@@ -93,7 +93,7 @@ async def test_cards_come_with_a_delegation_and_go_with_it(
     socket = await connect("/ws/queue/?have=", await login_of(stranger))
     made = await delegate(owner, stranger)
     assert f'id="ask-{ask.pk}"' in await socket.message()
-    await sync_to_async(delegation.revoke)(delegation_id=made.pk, by=owner)
+    await sync_to_async(delegation.revoke_delegation)(delegation_id=made.pk, by=owner)
     assert f'id="ask-{ask.pk}" hx-swap-oob="delete"' in await socket.message()
 
 
@@ -114,13 +114,13 @@ async def test_a_claim_is_shown_to_others_without_touching_what_they_type(
 ) -> None:
     ask = await ask_under(agent)
     socket = await connect(f"/ws/queue/?have=ask-{ask.pk}.0", await login_of(colleague))
-    await sync_to_async(claiming.claim)(ask_id=ask.pk, by=owner)
+    await sync_to_async(claiming.claim_ask)(ask_id=ask.pk, by=owner)
     message = await socket.message()
     assert "Claimed by olga" in message
     assert "Take it over" in message
     assert 'data-version="1"' in message
     assert f'id="ask-{ask.pk}"' not in message, "the card with its fields stays"
-    await sync_to_async(claiming.release)(ask_id=ask.pk, by=owner)
+    await sync_to_async(claiming.release_ask)(ask_id=ask.pk, by=owner)
     message = await socket.message()
     assert "Claimed by" not in message
     assert await socket.is_silent()
@@ -130,7 +130,7 @@ async def test_a_claim_made_while_the_socket_was_gone(
     connect: Connect, agent: Agent, owner: User, colleague: User
 ) -> None:
     ask = await ask_under(agent)
-    await sync_to_async(claiming.claim)(ask_id=ask.pk, by=owner)
+    await sync_to_async(claiming.claim_ask)(ask_id=ask.pk, by=owner)
     have = f"/ws/queue/?have=ask-{ask.pk}.0"
     assert "Claimed by olga" in await (await connect(have, await login_of(colleague))).message()
     same = await connect(f"/ws/queue/?have=ask-{ask.pk}.1", await login_of(colleague))
@@ -142,7 +142,7 @@ async def test_more_time_is_shown_to_others(
 ) -> None:
     ask = await ask_under(agent, expires_after="PT1H")
     socket = await connect(f"/ws/queue/?have=ask-{ask.pk}.0", await login_of(colleague))
-    longer = await sync_to_async(deadlines.extend)(ask_id=ask.pk, by=owner)
+    longer = await sync_to_async(deadlines.extend_deadline)(ask_id=ask.pk, by=owner)
     assert isinstance(longer, Ask)
     assert longer.expires_at is not None
     message = await socket.message()
@@ -168,7 +168,7 @@ async def test_an_escalation_brings_the_card_to_those_who_may_answer_now(
     owners = await connect(f"/ws/queue/?have=ask-{ask.pk}.0", await login_of(owner))
     assert await socket.is_silent()
     await sync_to_async(Nudge.objects.update)(due_at=ask.opened_at)
-    await sync_to_async(deadlines.give_due)()
+    await sync_to_async(deadlines.send_due_nudges)()
     assert f'id="ask-{ask.pk}"' in await socket.message()
     assert "the group board may answer this too" in await owners.message()
 
@@ -194,7 +194,7 @@ async def test_lost_hints_are_made_up_for(
     @sync_to_async
     def claimed_silently() -> None:
         with transaction.atomic():
-            claiming.claim(ask_id=ask.pk, by=person)
+            claiming.claim_ask(ask_id=ask.pk, by=person)
             connection.run_on_commit.clear()
 
     await claimed_silently()

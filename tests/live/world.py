@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
-from agents.events import log as events
+from agents.events.log import NewEvent, record_event, record_events
 from agents.lifecycle import AgentState
 from agents.locking import lock_session
 from agents.models import Agent, Session
@@ -43,8 +43,8 @@ def say(session: Session, *texts: str) -> int:
     """One event per text, all in one transaction; the number of the last."""
     with transaction.atomic():
         locked = lock_session(session.pk)
-        events.record_all(
-            locked, [events.NewEvent("output", "agent:ledger", text) for text in texts], run=None
+        record_events(
+            locked, [NewEvent("output", "agent:ledger", text) for text in texts], run=None
         )
     return int(locked.last_seq)
 
@@ -58,7 +58,7 @@ def say_silently(session: Session, text: str) -> int:
     """An event whose hint is lost, as when nobody is listening just then."""
     with transaction.atomic():
         locked = lock_session(session.pk)
-        events.record(locked, "output", actor="agent:ledger", text=text)
+        record_event(locked, "output", actor="agent:ledger", text=text)
         connection.run_on_commit.clear()
     return int(locked.last_seq)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workspace.protocols.markers.permissions.proxy import Gate, Worker, once
+from workspace.protocols.markers.permissions.proxy import GateProxy, Worker, run_once
 
 COMMAND = {"command": "rm -rf x"}
 OPTIONS = [{"optionId": "a", "kind": "allow_once"}, {"optionId": "r", "kind": "reject_once"}]
@@ -43,7 +43,7 @@ def update(status: str, call: str = "t1") -> bytes:
 
 
 def test_exactly_what_was_approved_is_given_and_only_once() -> None:
-    gate = Gate(Granted(("Bash", COMMAND)))
+    gate = GateProxy(Granted(("Bash", COMMAND)))
     answer = gate.answer(request("Bash: rm -rf x", COMMAND))
     assert answer is not None
     assert json.loads(answer) == {
@@ -66,20 +66,20 @@ def test_exactly_what_was_approved_is_given_and_only_once() -> None:
 )
 def test_anything_else_is_left_to_acpx(title: str, given: Any) -> None:
     granted = Granted(("Bash", COMMAND))
-    assert Gate(granted).answer(request(title, given)) is None
+    assert GateProxy(granted).answer(request(title, given)) is None
     assert granted.left
 
 
 def test_without_a_way_to_allow_once_nothing_is_taken() -> None:
     granted = Granted(("Bash", COMMAND))
     always = [{"optionId": "a", "kind": "allow_always"}]
-    assert Gate(granted).answer(request("Bash", COMMAND, options=always)) is None
+    assert GateProxy(granted).answer(request("Bash", COMMAND, options=always)) is None
     assert granted.left
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"null", b'{"params": 1}', b'{"method": "x"}'])
 def test_other_lines_pass(line: bytes) -> None:
-    assert Gate(Granted(("Bash", COMMAND))).answer(line) is None
+    assert GateProxy(Granted(("Bash", COMMAND))).answer(line) is None
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_how_it_ended_is_what_the_agent_says_of_that_call(
     updates: list[bytes], ended: list[tuple[int, bool]]
 ) -> None:
     granted = Granted(("Bash", COMMAND))
-    gate = Gate(granted)
+    gate = GateProxy(granted)
     assert gate.answer(update("completed")) is None
     gate.answer(request("Bash", COMMAND))
     assert [gate.answer(line) for line in updates] == [None] * len(updates)
@@ -114,13 +114,13 @@ class TestOnce:
     def test_it_runs_once_and_its_exit_says_how_it_went(self, code: int, happened: bool) -> None:
         granted = Granted(("pay", {"amount": 5}))
         words = ["pay", '{"amount": 5}', "--", "sh", "-c", f"exit {code}"]
-        assert once(words, granted) == code
+        assert run_once(words, granted) == code
         assert granted.ended == [(0, happened)]
-        assert once(words, granted) == 77
+        assert run_once(words, granted) == 77
 
     @pytest.mark.parametrize(
         "words",
         [[], ["pay"], ["pay", "{", "--", "true"], ["pay", "{}", "true"], ["pay", "{}", "--"]],
     )
     def test_anything_that_is_no_such_command_line_is_refused(self, words: list[str]) -> None:
-        assert once(words, Granted(("pay", {}))) == 2
+        assert run_once(words, Granted(("pay", {}))) == 2

@@ -13,7 +13,7 @@ from asks.drafts import ActionDraft
 from asks.models import Grant
 from tests.factories import ask, claim, draft, verdict_on
 from workspace.protocols.markers.permissions.acpx import Escalation
-from workspace.protocols.markers.permissions.asks import approval
+from workspace.protocols.markers.permissions.asks import draft_approval
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def test_a_decided_permission_reaches_the_next_turn(
     session: Session, owner: User, option: str, line: str
 ) -> None:
     action = {"command": "rm -rf x", "deep": [1, None, {"é": True}]}
-    bound = approval(Escalation("Bash", "Bash: rm -rf x", action), "run 1: ")
+    bound = draft_approval(Escalation("Bash", "Bash: rm -rf x", action), "run 1: ")
     [asked] = ask(session, bound)  # type: ignore[arg-type]
     verdict_on(asked, owner, option=option)
     capsule, approved = next_capsule(session)

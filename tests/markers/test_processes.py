@@ -25,7 +25,7 @@ from agents.running.processes import (
     Wrote,
     kill_if_same,
     minimal_env,
-    run,
+    run_command,
 )
 from tests.markers.gone import until_gone
 
@@ -43,7 +43,7 @@ def shell(script: str, **more: Any) -> Command:
 
 
 async def everything(command: Command) -> list[Spawned | Wrote | Exited]:
-    async with aclosing(run(command)) as events:
+    async with aclosing(run_command(command)) as events:
         return [event async for event in events]
 
 
@@ -144,7 +144,7 @@ def test_text_arrives_before_the_command_ends() -> None:
         source = (
             "import sys; print('first', flush=True); sys.stdin.read(); import time; time.sleep(60)"
         )
-        async with aclosing(run(python(source))) as events:
+        async with aclosing(run_command(python(source))) as events:
             async for event in events:
                 if isinstance(event, Wrote):
                     return event.text
@@ -194,7 +194,7 @@ def test_the_wall_clock_works_while_nobody_reads() -> None:
     async def sleepy() -> Exited:
         last: Any = None
         async with aclosing(
-            run(python("while True: print('x'*1000)", wall_clock_seconds=0.5))
+            run_command(python("while True: print('x'*1000)", wall_clock_seconds=0.5))
         ) as events:
             async for last in events:
                 if isinstance(last, Spawned):
@@ -260,7 +260,7 @@ def test_on_cancellation_everything_is_dead_before_it_returns(times: int) -> Non
         started = asyncio.Event()
 
         async def work() -> None:
-            async with aclosing(run(python(GRANDCHILD, "wait"))) as events:
+            async with aclosing(run_command(python(GRANDCHILD, "wait"))) as events:
                 async for event in events:
                     if isinstance(event, Spawned):
                         pids.append(event.identity["pid"])
@@ -283,7 +283,7 @@ def test_on_cancellation_everything_is_dead_before_it_returns(times: int) -> Non
 
 def test_closing_early_kills_the_command() -> None:
     async def first() -> int:
-        async with aclosing(run(python("import time; time.sleep(600)"))) as events:
+        async with aclosing(run_command(python("import time; time.sleep(600)"))) as events:
             async for event in events:
                 assert isinstance(event, Spawned)
                 return int(event.identity["pid"])
@@ -340,7 +340,7 @@ def test_starting_many_leaves_no_descriptor_open() -> None:
 def test_the_identity_that_run_gives_is_the_one_that_kills_from_outside() -> None:
     async def killed_by_another() -> Exited:
         last: Any = None
-        async with aclosing(run(python("import time; time.sleep(600)"))) as events:
+        async with aclosing(run_command(python("import time; time.sleep(600)"))) as events:
             async for last in events:
                 if isinstance(last, Spawned):
                     assert set(last.identity) >= {"host", "pid", "pgid", "started"}

@@ -282,7 +282,7 @@ def test_cancelling_the_turn_leaves_no_process() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not process_groups.alive(pid, "")
+        assert not process_groups.is_group_alive(pid, "")
         return pid
 
     assert asyncio.run(cancelled()) > 0

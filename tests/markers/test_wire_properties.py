@@ -90,7 +90,7 @@ def test_every_line_is_a_marker_or_prose_or_told(text: str) -> None:
     told = ignored(landed)
     asked = "\n".join(prompts(reading))
     for line in LineFeed().feed(text + "\n"):
-        marker = grammar.read(line)
+        marker = grammar.read_marker(line)
         if marker and marker.kind in ("REPORT", "NOTIFY") and marker.text:
             assert (
                 marker.text in [one.text for one in landed if not isinstance(one, Ignored)]

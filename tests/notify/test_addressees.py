@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.db.expressions import database_now
 from agents.models import Agent
-from asks.deadlines import give_due
+from asks.deadlines import send_due_nudges
 from asks.models import Ask, Nudge
 from tests.cast import agent, colleague, owner, session, stranger
 from tests.factories import UserFactory, home_of
@@ -40,7 +40,7 @@ def ask_under(agent: Agent, **terms: Any) -> Ask:
 
 
 def told(kind: str) -> list[str]:
-    deliveries.spread()
+    deliveries.spread_outbox()
     found = Delivery.objects.filter(item__kind=kind, endpoint__isnull=False)
     return sorted(found.values_list("endpoint__owner__username", flat=True))
 
@@ -61,7 +61,7 @@ def test_those_it_is_escalated_to_once_they_may_answer(agent: Agent, member: Use
     ask = ask_under(agent, **escalated, escalated_may_answer=True)
     assert told("ask.opened") == []
     Nudge.objects.filter(ask=ask).update(due_at=database_now())
-    give_due()
+    send_due_nudges()
     assert told("ask.reminded") == [member.username]
 
 
@@ -105,5 +105,5 @@ def test_many_items_cost_no_more_queries_than_one(agent: Agent, owner: User, mem
         with CaptureQueriesContext(connection) as queries:
             recipients.endpoints_of(list(OutboxItem.objects.filter(spread_at=None)))
         counts.append(len(queries))
-        deliveries.spread()
+        deliveries.spread_outbox()
     assert counts == [6, 6]

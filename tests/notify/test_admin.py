@@ -37,7 +37,7 @@ def tell(cast: Cast, count: int) -> None:
             secret=webhook.new_secret(),
         )
     world.asked(cast.agent)
-    deliveries.spread()
+    deliveries.spread_outbox()
 
 
 @pytest.mark.parametrize("model", MODELS)

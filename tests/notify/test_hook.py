@@ -13,7 +13,7 @@ import pytest
 from django.db.models import F
 from pytest_django import Settings
 
-from agents.running.process_groups import alive
+from agents.running.process_groups import is_group_alive
 from asks import answering
 from asks.answering import Answered
 from tests.api import world
@@ -82,7 +82,7 @@ def test_only_the_kinds_that_are_wanted_are_told(
     settings.NEEDS_YOU_EVENT_HOOK = keeping_command(tmp_path / "told")
     settings.NEEDS_YOU_EVENT_HOOK_KINDS = ["ask.answered"]
     ask = world.asked(cast.agent)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu")
     deliver()
     assert [event["kind"] for event in kept(tmp_path / "told")] == ["ask.answered"]
 
@@ -169,7 +169,7 @@ time.sleep(600)
     assert "longer than 1 seconds" in Delivery.objects.get().last_error
     group, child = map(int, (tmp_path / "told.pids").read_text().split())
     assert group != os.getpgid(0)
-    assert not alive(group, "")
+    assert not is_group_alive(group, "")
     assert not Path(f"/proc/{child}").exists() or "Z" in _state(child)
 
 
@@ -235,7 +235,9 @@ time.sleep(600)
         stop = asyncio.Event()
         running = asyncio.create_task(tells.run(stop))
         await there(held)
-        done = await asyncio.to_thread(answering.answer, ask_id=ask.pk, by=cast.owner, option="eu")
+        done = await asyncio.to_thread(
+            answering.answer_ask, ask_id=ask.pk, by=cast.owner, option="eu"
+        )
         hangs_still = not running.done()
         stop.set()
         await running
@@ -264,7 +266,7 @@ time.sleep(600)
         pid = await there(held)
         stop.set()
         await running
-        assert not alive(int(pid), "")
+        assert not is_group_alive(int(pid), "")
 
     asyncio.run(start_and_stop())
     settings.NEEDS_YOU_EVENT_HOOK = keeping_command(tmp_path / "told")
@@ -277,14 +279,14 @@ def test_what_a_dead_courier_had_claimed_is_delivered_after_its_lease(
 ) -> None:
     settings.NEEDS_YOU_EVENT_HOOK = keeping_command(tmp_path / "told")
     world.asked(cast.agent)
-    deliveries.spread()
-    [dead] = deliveries.claim(Sink.HOOK, 4)  # and dies here
+    deliveries.spread_outbox()
+    [dead] = deliveries.claim_deliveries(Sink.HOOK, 4)  # and dies here
     assert deliver() == 0
     Delivery.objects.update(next_try=F("next_try") - LEASE)
     assert deliver() == 1
     assert [event["id"] for event in kept(tmp_path / "told")] == [dead.uid]
     # The dead one was only asleep: what it says now comes too late.
-    deliveries.failed(dead, Undelivered("too slow"))
+    deliveries.mark_failed(dead, Undelivered("too slow"))
     assert Delivery.objects.get().state == DeliveryState.DELIVERED
 
 
@@ -293,7 +295,7 @@ def test_committed_before_a_crash_means_delivered_after_it(
 ) -> None:
     """The answer was committed and nobody was there to deliver; whoever comes next does."""
     ask = world.asked(cast.agent)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu")
     settings.NEEDS_YOU_EVENT_HOOK = keeping_command(tmp_path / "told")
     assert deliver() == 2
     kinds = [event["kind"] for event in kept(tmp_path / "told")]

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 End = Callable[[Parcel], object]
 ENDS: dict[str, End] = {
-    "taken": deliveries.delivered,
-    "failed": lambda parcel: deliveries.failed(parcel, Undelivered("500")),
-    "gone": lambda parcel: deliveries.failed(parcel, Undelivered("410", gone=True)),
+    "taken": deliveries.mark_delivered,
+    "failed": lambda parcel: deliveries.mark_failed(parcel, Undelivered("500")),
+    "gone": lambda parcel: deliveries.mark_failed(parcel, Undelivered("410", gone=True)),
     "removed": lambda parcel: call_command("webhook", "remove", str(parcel.endpoint_id)),
 }
 
@@ -36,8 +36,8 @@ def parcels(cast: Cast) -> list[Parcel]:
     )
     for _ in range(2):
         world.asked(cast.agent)
-    deliveries.spread()
-    claimed = deliveries.claim(Sink.WEBHOOK, 2)
+    deliveries.spread_outbox()
+    claimed = deliveries.claim_deliveries(Sink.WEBHOOK, 2)
     assert len(claimed) == 2
     return claimed
 
@@ -55,8 +55,8 @@ def test_who_waits_for_the_endpoint_holds_no_delivery(parcels: list[Parcel], end
 def test_a_claim_waits_for_no_endpoint(parcels: list[Parcel]) -> None:
     WebhookEndpoint.objects.update(failures=breaker.OPENS_AFTER)
     for parcel in parcels:
-        deliveries.unclaim(parcel)
-    claim = partial(deliveries.claim, Sink.WEBHOOK, 2)
+        deliveries.return_delivery(parcel)
+    claim = partial(deliveries.claim_deliveries, Sink.WEBHOOK, 2)
     raced = pass_by(lambda: list(WebhookEndpoint.objects.select_for_update()), claim)
     assert raced.second == []
     assert len(claim()) == 1, "one goes ahead"

@@ -10,7 +10,7 @@ from django.db import transaction
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from agents import locking
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Outcome
 from agents.models import Event, Session
 from asks import answering, expiry, withdrawing
@@ -38,7 +38,7 @@ def told(session: Session) -> list[str]:
 
 def item_of(session: Session, kind: str) -> OutboxItem:
     """The one item of a kind, as it is delivered."""
-    deliveries.spread()
+    deliveries.spread_outbox()
     return OutboxItem.objects.get(session=session, kind=kind)
 
 
@@ -75,7 +75,7 @@ def test_a_changed_call_is_told_as_it_was_approved(cast: Cast) -> None:
     in_force(cast.agent, refund(may_edit=True))
     ask, edited = world.asked(cast.agent, world.approval()), {"order": 1182, "amount": 1}
     echo = world.echo_of(ask)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="yes", echo=echo, edited=edited)
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="yes", echo=echo, edited=edited)
     told_of = item_of(cast.session, "ask.answered").payload
     assert told_of["verdict"]["edited"] == edited
     assert told_of["ask"]["action"]["params"]["amount"] == 48
@@ -83,7 +83,7 @@ def test_a_changed_call_is_told_as_it_was_approved(cast: Cast) -> None:
 
 def test_an_answer_is_told_with_its_author(cast: Cast) -> None:
     ask = world.asked(cast.agent)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="eu", text="because")
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu", text="because")
     item = item_of(cast.session, "ask.answered")
     assert item.actor == f"human:{cast.owner.username}"
     assert item.payload["verdict"] == {
@@ -99,19 +99,19 @@ def test_an_answer_is_told_with_its_author(cast: Cast) -> None:
 def test_the_same_answer_again_is_not_told_again(cast: Cast) -> None:
     ask = world.asked(cast.agent)
     for _ in range(2):
-        assert isinstance(answering.answer(ask_id=ask.pk, by=cast.owner, option="eu"), Answered)
+        assert isinstance(answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu"), Answered)
     assert told(cast.session) == ["ask.opened", "ask.answered"]
 
 
 def test_a_refused_answer_is_not_told(cast: Cast) -> None:
     ask = world.asked(cast.agent)
-    assert isinstance(answering.answer(ask_id=ask.pk, by=cast.owner, option="mars"), Refused)
+    assert isinstance(answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="mars"), Refused)
     assert told(cast.session) == ["ask.opened"]
 
 
 def test_a_withdrawal_is_told_with_its_reason(cast: Cast) -> None:
     ask = world.asked(cast.agent)
-    withdrawing.withdraw(ask_id=ask.pk, by=cast.colleague, reason="not needed")
+    withdrawing.withdraw_ask(ask_id=ask.pk, by=cast.colleague, reason="not needed")
     item = item_of(cast.session, "ask.withdrawn")
     assert item.payload["reason"] == "not needed"
     assert item.actor == f"human:{cast.colleague.username}"
@@ -121,7 +121,7 @@ def test_a_withdrawal_is_told_with_its_reason(cast: Cast) -> None:
 def test_an_expiry_is_told_as_the_systems_and_not_as_a_persons(cast: Cast) -> None:
     draft = world.approval(expires_in=timedelta(milliseconds=1))
     world.asked(cast.agent, draft)
-    assert expiry.expire_due() >= 1
+    assert expiry.expire_due_asks() >= 1
     item = item_of(cast.session, "ask.expired")
     assert item.actor == "system"
     assert "verdict" not in item.payload
@@ -132,12 +132,12 @@ def test_what_is_asked_again_is_told_as_such_once(cast: Cast) -> None:
     ask = world.asked(cast.agent, world.approval())
     seen = world.echo_of(ask)
     world.turn(cast.agent, outcome=Outcome.NO_WORK)
-    refused = answering.answer(ask_id=ask.pk, by=cast.owner, option="yes", echo=seen)
+    refused = answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="yes", echo=seen)
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.STALE
     assert refused.replaced_by is not None
     assert told(cast.session) == ["ask.opened", "ask.opened", "ask.superseded"]
-    deliveries.spread()
+    deliveries.spread_outbox()
     first, fresh, old = OutboxItem.objects.filter(session=cast.session).order_by("pk")
     assert old.payload["ask"]["replaced_by"] == refused.replaced_by.pk
     assert (first.payload["ask"]["again"], fresh.payload["ask"]["again"]) == (False, True)
@@ -147,8 +147,8 @@ def test_what_is_asked_again_is_told_as_such_once(cast: Cast) -> None:
 def test_a_notice_is_told(cast: Cast) -> None:
     with transaction.atomic():
         session = locking.lock_session(cast.session.pk)
-        events.record(session, "notice", actor=f"agent:{cast.agent.slug}", text="Rates came in.")
-        events.record(session, "report", actor=f"agent:{cast.agent.slug}", text="Half way.")
+        record_event(session, "notice", actor=f"agent:{cast.agent.slug}", text="Rates came in.")
+        record_event(session, "report", actor=f"agent:{cast.agent.slug}", text="Half way.")
     assert told(cast.session) == ["agent.notify"]
     assert payload(cast.session, "agent.notify")["text"] == "Rates came in."
 
@@ -164,7 +164,7 @@ def test_what_is_told_later_is_what_it_was_then(cast: Cast) -> None:
     """The courier comes when all is over; what an opened ask said then is what it says now."""
     ask = world.asked(cast.agent, world.approval())
     echo = world.echo_of(ask)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="yes", echo=echo)
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="yes", echo=echo)
     opened, answered = (payload(cast.session, f"ask.{kind}") for kind in ("opened", "answered"))
     assert opened["ask"] == {**answered["ask"], "status": "open"}  # type: ignore[dict-item]
     assert not {"verdict", "reason"} & set(opened)
@@ -178,9 +178,9 @@ def test_to_tell_costs_one_insert(
         session = locking.lock_session(cast.session.pk)
         verdict = Event(seq=1, kind="verdict", actor="human:olga", data={"ask_id": ask.pk})
         with django_assert_num_queries(1):
-            outbox_writer.tell(session, [verdict])
+            outbox_writer.write_outbox(session, [verdict])
         with django_assert_num_queries(0):
-            outbox_writer.tell(session, [Event(seq=2, kind="output", text="much")] * 100)
+            outbox_writer.write_outbox(session, [Event(seq=2, kind="output", text="much")] * 100)
 
 
 def test_nothing_is_copied_that_nobody_wants(cast: Cast, settings: Settings) -> None:
@@ -193,7 +193,7 @@ def test_a_rolled_back_answer_tells_nothing(cast: Cast) -> None:
     ask = world.asked(cast.agent)
 
     with transaction.atomic():
-        answering.answer(ask_id=ask.pk, by=cast.owner, option="eu")
+        answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu")
         assert told(cast.session) == ["ask.opened", "ask.answered"]
         transaction.set_rollback(True)
     assert told(cast.session) == ["ask.opened"]
@@ -210,14 +210,14 @@ def test_an_answer_that_cannot_be_told_is_not_given(
 
     monkeypatch.setattr(payloads, "where", broken)
     with pytest.raises(RuntimeError, match="outbox"):
-        answering.answer(ask_id=ask.pk, by=cast.owner, option="eu")
+        answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu")
     assert Ask.objects.get(pk=ask.pk).status == "open"
 
 
 def test_what_is_told_is_bounded(cast: Cast) -> None:
     long = world.question("Which? " + "x" * 15_000)
     ask = world.asked(cast.agent, long)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="eu", text="y" * 16_000)
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu", text="y" * 16_000)
     item = item_of(cast.session, "ask.answered")
     assert item.payload["cut"] == ["prompt", "verdict.text"]
     assert len(json.dumps(item.payload)) < 10_000

@@ -121,7 +121,7 @@ def test_an_owner_who_lost_the_agent_hears_nothing_of_what_waited(
 def test_only_the_kinds_that_are_wanted_are_told(cast: Cast, place: Receiver) -> None:
     endpoint_of(cast.owner, place.url, "ask.answered")
     ask = world.asked(cast.agent)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu")
     deliver()
     assert [got.json["type"] for got in place.received] == ["ask.answered"]
 

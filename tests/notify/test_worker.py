@@ -58,7 +58,7 @@ def test_a_worker_delivers_what_was_committed_before_it_came(
 ) -> None:
     cast = world.cast()
     ask = world.asked(cast.agent)
-    answering.answer(ask_id=ask.pk, by=cast.owner, option="eu")
+    answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu")
     start_worker(keeping_command(tmp_path / "told"))
     eventually(lambda: len(kept(tmp_path / "told")) == 2, "both events are told")
     assert {event["kind"] for event in kept(tmp_path / "told")} == {"ask.opened", "ask.answered"}

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask
 from tests.pages import world
 from tests.pages.html import Element, read
@@ -76,7 +76,7 @@ def test_who_may_look(as_colleague: Client, as_stranger: Client, client: Client)
 def test_pages_keep_their_filter(as_owner: Client, owner: User) -> None:
     world.turn(world.agent_of(owner), *[world.question(f"k{n}") for n in range(55)])
     for ask in Ask.objects.all():
-        answer(ask_id=ask.pk, by=owner, option="eu")
+        answer_ask(ask_id=ask.pk, by=owner, option="eu")
     page: Element = read(as_owner.get("/decisions/?show=answered").content)
     following = page.one("a", rel="next").attrs["href"]
     assert following == "?show=answered&page=2"
@@ -89,7 +89,7 @@ def test_queries_do_not_grow_with_decisions(
 ) -> None:
     world.turn(world.agent_of(owner), *[world.question(f"k{n}") for n in range(count)])
     for ask in Ask.objects.all():
-        answer(ask_id=ask.pk, by=owner, option="eu")
+        answer_ask(ask_id=ask.pk, by=owner, option="eu")
     with django_assert_max_num_queries(8):
         assert len(rows(as_owner)) == count
     with django_assert_max_num_queries(8):

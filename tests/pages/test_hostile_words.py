@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.locking import lock_session
 from agents.models import Agent
 from asks import answering
@@ -47,7 +47,7 @@ def everywhere(agent: Agent, words: str) -> Ask:
         session = lock_session(world.home(agent).pk)
         data = dict.fromkeys(("detail", "status", "why", words[:50]), words)
         for kind in ("output", "step", "notice", "ignored", "message", "error", "other"):
-            events.record(session, kind, actor=f"agent:{agent.slug}", text=words, data=data)
+            record_event(session, kind, actor=f"agent:{agent.slug}", text=words, data=data)
     return Ask.objects.get(agent=agent, kind="question")
 
 
@@ -86,7 +86,7 @@ def test_every_page_is_there_and_harmless(
 ) -> None:
     ask = everywhere(world.agent_of(owner), words)
     assert as_owner.get("/").status_code == 200
-    answering.answer(ask_id=ask.pk, by=owner, option="a", text=words)
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="a", text=words)
     for address in pages_of(ask):
         answer = (auditor if address.startswith("/admin/") else as_owner).get(address)
         assert answer.status_code == 200, address

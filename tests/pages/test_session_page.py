@@ -8,7 +8,7 @@ from django.db import transaction
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Outcome
 from agents.locking import lock_session
 from agents.models import Agent, InboxItem, Run, Session
@@ -39,7 +39,7 @@ def say(session: Session, *texts: str, kind: str = "report") -> None:
     with transaction.atomic():
         locked = lock_session(session.pk)
         for text in texts:
-            events.record(locked, kind, actor="agent:ledger-close", text=text)
+            record_event(locked, kind, actor="agent:ledger-close", text=text)
 
 
 def seqs(page: Element) -> list[int]:

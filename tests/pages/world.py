@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents import claims, controls, settlement
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import AgentState, Outcome
 from agents.locking import lock_session
 from agents.models import Agent, Run, Session
@@ -61,11 +61,11 @@ def turn(
     """One whole turn of an agent, as a worker would carry it."""
     owner = agent.owners.first()
     assert owner is not None
-    run = controls.start(session_id=home(agent).pk, by=owner)
+    run = controls.start_session(session_id=home(agent).pk, by=owner)
     assert run is not None
-    claimed = claims.claim(run_id=run.pk, worker="test")
+    claimed = claims.claim_run(run_id=run.pk, worker="test")
     assert claimed is not None
-    assert settlement.settle(claimed.fence, Ended(outcome=outcome, asks=drafts, report=report))
+    assert settlement.settle_run(claimed.fence, Ended(outcome=outcome, asks=drafts, report=report))
     run.refresh_from_db()
     return run
 
@@ -116,6 +116,4 @@ def minutes(count: int) -> timedelta:
 def notice(agent: Agent, text: str) -> None:
     """Something an agent says in passing."""
     with transaction.atomic():
-        events.record(
-            lock_session(home(agent).pk), "notice", actor=f"agent:{agent.slug}", text=text
-        )
+        record_event(lock_session(home(agent).pk), "notice", actor=f"agent:{agent.slug}", text=text)

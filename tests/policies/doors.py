@@ -78,7 +78,7 @@ def signed(channel: Channel) -> Callable[..., Tried]:
         name = by.get_username()
         channel.put(f"{next(_numbers)}.json", shown(ask, option), signer=name)
         seen = _last_refusal()
-        decision_files.scan()
+        decision_files.scan_folder()
         assert SignedFile.objects.exists()
         return Tried(0, _reason_since(seen))
 
@@ -99,7 +99,7 @@ def agents_key(ask: Ask, *, option: str = "approve") -> Tried:
 def _echo(ask: Ask) -> dict[str, Any]:
     from asks.actions import binding
 
-    return binding.of_gate(ask.gate).as_echo()
+    return binding.shown_binding(ask.gate).as_echo()
 
 
 def _last_refusal() -> int:

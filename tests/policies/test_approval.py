@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from agents.lifecycle import Outcome, RunStatus, Status
 from agents.models import Agent, Session
 from agents.registration import open_session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.models import Ask, Grant, Verdict
@@ -138,7 +138,7 @@ def test_what_a_policy_calls_money_critical_is_gated(
     in_force(agent, {"operation": "ref*", "money_critical": True})
     ask = asked(session)
     assert ask.money_critical
-    refused = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
+    refused = answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.GATED
     assert not Grant.objects.exists()
@@ -168,7 +168,7 @@ def test_an_open_approval_waits_although_the_policy_now_asks_nobody(
 def test_a_new_version_moves_the_binding(agent: Agent, owner: User, session: Session) -> None:
     ask = asked(session)
     in_force(agent, refund(expires_after="P1D"))
-    refused = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
+    refused = answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.STALE
     fresh = refused.replaced_by
@@ -176,7 +176,7 @@ def test_a_new_version_moves_the_binding(agent: Agent, owner: User, session: Ses
     assert (fresh.gate.policy_version, fresh.superseded_by) == (1, None)
     assert fresh.expires_at is not None
     assert not Verdict.objects.exists()
-    done = answer(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh))
+    done = answer_ask(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh))
     assert isinstance(done, Answered)
 
 
@@ -185,7 +185,7 @@ def test_a_question_keeps_the_terms_it_was_asked_with(
 ) -> None:
     run = turn_of(session, Outcome.BLOCKED, asks=(draft(),))
     in_force(agent, refund())
-    assert isinstance(answer(ask_id=run.asks.get().pk, by=owner, option="eu"), Answered)
+    assert isinstance(answer_ask(ask_id=run.asks.get().pk, by=owner, option="eu"), Answered)
 
 
 def test_a_group_that_is_gone_leaves_nobody_in_its_place(agent: Agent, session: Session) -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 from agents.db.expressions import database_now
 from agents.lifecycle import Outcome
 from agents.models import Agent, Session
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask, Refusal, Verdict
 from tests.factories import AgentFactory, draft, echo_of, home_of, turn_of, verdict_on
 from tests.pages.html import Element, read
@@ -57,7 +57,7 @@ def test_a_card_on_the_screen_goes_when_its_reader_has_voted(
 ) -> None:
     in_force(agent, refund(quorum=2))
     ask = asked(session)
-    answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
+    answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     sent = read(signed_in(owner).get(f"/queue/changes?have=ask-{ask.pk}").content)
     assert "Waits for others" in sent.one("article", id=f"ask-{ask.pk}").words
 
@@ -217,14 +217,16 @@ class TestConfidential:
     def test_nor_once_it_is_answered(
         self, ask: Ask, session: Session, owner: User, stranger: User
     ) -> None:
-        answer(ask_id=ask.pk, by=stranger, option="deny", text="Not Jane Roe!", echo=echo_of(ask))
+        answer_ask(
+            ask_id=ask.pk, by=stranger, option="deny", text="Not Jane Roe!", echo=echo_of(ask)
+        )
         page = signed_in(owner).get(f"/sessions/{session.pk}/").content.decode()
         assert "Jane Roe" not in page
         assert "Jane Roe" not in signed_in(owner).get("/decisions/").content.decode()
 
     def test_nothing_of_it_leaves_the_machine(self, ask: Ask) -> None:
         item = OutboxItem.objects.get(kind="ask.opened", subject=f"ask:{ask.pk}")
-        told = payloads.of_ask(item.payload, "ask.opened", Ask.objects.get(pk=ask.pk))
+        told = payloads.ask_payload(item.payload, "ask.opened", Ask.objects.get(pk=ask.pk))
         path = f"/asks/{ask.pk}/"
         assert told["ask"] == {
             "id": ask.pk, "path": path, "confidential": True, "status": "open",

@@ -133,7 +133,7 @@ def test_a_preview_without_an_agent_asks_for_one() -> None:
 
 
 def changes(agent: Agent, rules: Any) -> dict[str, tuple[str, ...]]:
-    return {one.what: one.changes for one in dry_run(agent, versions.checked(rules))}
+    return {one.what: one.changes for one in dry_run(agent, versions.check_rules(rules))}
 
 
 def test_what_would_have_changed_is_told_by_what_and_how(agent: Agent, session: Session) -> None:

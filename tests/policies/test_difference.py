@@ -12,8 +12,8 @@ from agents import messages
 from agents.lifecycle import Outcome
 from agents.models import Agent, Session
 from asks.actions import difference
-from asks.actions.difference import Change, Piece
-from asks.answering import answer
+from asks.actions.difference import Piece, ValueChange
+from asks.answering import answer_ask
 from asks.drafts import ActionDraft, OptionDraft
 from asks.lifecycle import AskStatus, Meaning, Reason, Style
 from asks.models import Ask, Verdict
@@ -27,7 +27,9 @@ HTMX = {"HX-Request": "true"}
 
 
 def test_words_that_changed_are_told_from_those_that_stayed() -> None:
-    found = difference.words("Refund 48.00 EUR to Nordlicht?", "Refund 480.00 EUR to Nordlicht?")
+    found = difference.compare_words(
+        "Refund 48.00 EUR to Nordlicht?", "Refund 480.00 EUR to Nordlicht?"
+    )
     assert found == (
         Piece("", "Refund "),
         Piece("-", "48"),
@@ -42,7 +44,7 @@ def test_words_that_changed_are_told_from_those_that_stayed() -> None:
 def test_a_long_text_is_compared_by_lines() -> None:
     before = "".join(f"line {number}\n" for number in range(3000))
     now = before.replace("line 7\n", "line seven\n")
-    assert [one for one in difference.words(before, now) if one.sign] == [
+    assert [one for one in difference.compare_words(before, now) if one.sign] == [
         Piece("-", "line 7\n"),
         Piece("+", "line seven\n"),
     ]
@@ -52,16 +54,20 @@ def test_a_long_text_is_compared_by_lines() -> None:
     ("before", "now", "expected"),
     [
         ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, {"a": 2}, [Change("a", 1, 2)]),
-        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, [Change("a.b[1]", 2, 3)]),
-        ({"a": 1}, {"b": 1}, [Change("a", 1, None, gone=True), Change("b", None, 1, new=True)]),
-        ([1], [1, None], [Change("[1]", None, None, new=True)]),
-        (1, True, [Change("", 1, True)]),
-        ({"a": None}, {"a": 0}, [Change("a", None, 0)]),
+        ({"a": 1}, {"a": 2}, [ValueChange("a", 1, 2)]),
+        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, [ValueChange("a.b[1]", 2, 3)]),
+        (
+            {"a": 1},
+            {"b": 1},
+            [ValueChange("a", 1, None, gone=True), ValueChange("b", None, 1, new=True)],
+        ),
+        ([1], [1, None], [ValueChange("[1]", None, None, new=True)]),
+        (1, True, [ValueChange("", 1, True)]),
+        ({"a": None}, {"a": 0}, [ValueChange("a", None, 0)]),
     ],
 )
-def test_values_that_changed(before: Any, now: Any, expected: list[Change]) -> None:
-    assert list(difference.values(before, now)) == expected
+def test_values_that_changed(before: Any, now: Any, expected: list[ValueChange]) -> None:
+    assert list(difference.compare_values(before, now)) == expected
 
 
 @pytest.fixture
@@ -141,7 +147,7 @@ def test_the_press_before_that_is_never_counted_for_it(
     echo = echo_of(ask)
     in_force(agent, refund())
     answered_late(client, ask, echo)
-    answer(ask_id=ask.pk, by=owner, option="approve", echo=echo)
+    answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo)
     assert not Verdict.objects.exists()
 
 
@@ -162,7 +168,7 @@ def test_what_is_asked_otherwise_stands_in_its_place_and_shows_both(
 
     ask.refresh_from_db()
     assert ask.status == AskStatus.SUPERSEDED
-    late = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo)
+    late = answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo)
     assert isinstance(late, Refused)
     assert (late.reason, late.replaced_by) == (Reason.STALE, ask.superseded_by)
     assert not Verdict.objects.exists()

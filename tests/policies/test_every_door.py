@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from agents.models import Agent, Session
 from asks import claiming
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.drafts import ActionDraft
 from asks.lifecycle import HTTP_STATUS, AskStatus, Reason
 from asks.models import Ask, Grant, Refusal, Verdict, Vote
@@ -119,7 +119,7 @@ def test_what_somebody_else_has_claimed(
     agent: Agent, session: Session, owner: User, colleague: User, door: Door
 ) -> None:
     ask = asked(session)
-    claiming.claim(ask_id=ask.pk, by=colleague)
+    claiming.claim_ask(ask_id=ask.pk, by=colleague)
     assert_refused(door(ask, owner), Reason.CLAIMED, owner)
     assert_undecided(ask)
     assert door(ask, colleague).reason == ""
@@ -225,5 +225,5 @@ def test_an_answer_given_straight_to_the_verb_is_no_way_around(
 ) -> None:
     in_force(agent, refund(reauthenticate_within=5))
     ask = asked(session)
-    result = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask), via="email")
+    result = answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask), via="email")
     assert result.reason == Reason.REAUTHENTICATE  # type: ignore[union-attr]

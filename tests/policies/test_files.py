@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from agents.models import Agent, Session
 from asks.actions import bound_files, grants
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft
 from asks.lifecycle import Reason
 from asks.models import Ask
@@ -39,7 +39,7 @@ def ask(folder: Path, session: Session) -> Ask:
 
 
 def refused(ask: Ask, by: User) -> Refused:
-    result = answer(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
+    result = answer_ask(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
     assert isinstance(result, Refused), result
     return result
 
@@ -55,7 +55,7 @@ def test_a_script_that_changes_while_it_waits_makes_the_answer_stale(
     assert result.replaced_by is not None
     fresh = result.replaced_by
     assert fresh.gate.files["deploy/script.sh"] != ask.gate.files["deploy/script.sh"]
-    done = answer(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh))
+    done = answer_ask(ask_id=fresh.pk, by=owner, option="approve", echo=echo_of(fresh))
     assert isinstance(done, Answered)
 
 
@@ -67,15 +67,15 @@ def test_and_one_that_changes_after_the_approval_is_not_run(
     script = folder / "deploy" / "script.sh"
     script.write_text("rm -rf /\n")
     take = {"session_id": session.pk, "operation": RUN.operation, "params": RUN.params}
-    assert grants.redeem(**take) is None
+    assert grants.redeem_grant(**take) is None
     script.write_text("echo ok\n")
-    assert grants.redeem(**take) is not None
+    assert grants.redeem_grant(**take) is not None
 
 
 def test_one_that_stays_as_it_is_can_be_approved(ask: Ask, folder: Path, owner: User) -> None:
     os.utime(folder / "deploy" / "script.sh", (1, 1))
     assert isinstance(
-        answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask)), Answered
+        answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask)), Answered
     )
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_bound_is_said(folder: Path, agent: Agent, tmp_path: Path
     os.truncate(folder / "large", bound_files.MOST_BYTES + 1)
     outside = ["../secret", "/etc/passwd", "a/../../x", ".", ""]
     names = [*outside, "link", "dir/secret", "hard", "pipe", "large", "deploy"]
-    found = {name: bound_files.digest(agent, name) for name in names}
+    found = {name: bound_files.digest_file(agent, name) for name in names}
     assert [name for name, said in found.items() if not said.startswith("unbound: ")] == []
     assert "outside" in found["../secret"]
     assert "symbolic link" in found["link"]
@@ -119,7 +119,9 @@ def test_an_agent_without_a_folder_binds_nothing_and_says_so(session: Session) -
 
 def test_an_absolute_path_into_the_folder_is_the_same_file(folder: Path, agent: Agent) -> None:
     inside = str(folder / "deploy" / "script.sh")
-    assert bound_files.digest(agent, inside) == bound_files.digest(agent, "deploy/script.sh")
+    assert bound_files.digest_file(agent, inside) == bound_files.digest_file(
+        agent, "deploy/script.sh"
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from agents.db.expressions import database_now
 from agents.lifecycle import Outcome
 from agents.models import Agent, Session
 from asks import access, delegation, queue
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import Reason
 from asks.models import Ask, Delegation, LedgerRecord
 from asks.refusals import Refused
@@ -33,7 +33,7 @@ DAY = timedelta(days=1)
 
 
 def reply(ask: Ask, by: User) -> object:
-    return answer(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
+    return answer_ask(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
 
 
 def reason_of(ask: Ask, by: User) -> str:
@@ -53,7 +53,7 @@ def test_the_starter_is_refused_and_the_colleague_is_not(
     ask: Ask, owner: User, colleague: User
 ) -> None:
     assert reason_of(ask, owner) == Reason.FOUR_EYES
-    assert (queue.badge(owner), queue.badge(colleague)) == (0, 1)
+    assert (queue.count_badge(owner), queue.count_badge(colleague)) == (0, 1)
     assert access.may_see(owner, ask)
     assert isinstance(reply(ask, colleague), Answered)
 
@@ -99,7 +99,7 @@ def test_what_the_schedule_starts_is_started_for_nobody(owner: User) -> None:
 
 def test_starting_by_hand_moves_it(agent: Agent, session: Session, colleague: User) -> None:
     in_force(agent, refund(four_eyes="required"))
-    run = controls.start(session_id=session.pk, by=colleague)
+    run = controls.start_session(session_id=session.pk, by=colleague)
     assert run is not None
     finish(claim(run), Outcome.BLOCKED, asks=(draft(action=REFUND),))
     assert Ask.objects.get().barred == [colleague.pk]
@@ -144,25 +144,31 @@ def test_with_others_there_nothing_is_waived(agent: Agent, session: Session, own
 
 def test_nobody_answers_in_the_name_of_the_starter(ask: Ask, owner: User, stranger: User) -> None:
     """Sam has only Olga's word, and Olga started it."""
-    delegation.delegate(by=owner, to=stranger, ends_at=database_now() + DAY, reason="Away.")
+    delegation.create_delegation(
+        by=owner, to=stranger, ends_at=database_now() + DAY, reason="Away."
+    )
     assert reason_of(ask, stranger) == Reason.FOUR_EYES
-    assert queue.badge(stranger) == 0
+    assert queue.count_badge(stranger) == 0
 
 
 def test_the_starter_answers_in_nobodys_name(
     ask: Ask, owner: User, colleague: User, stranger: User
 ) -> None:
-    delegation.delegate(by=colleague, to=owner, ends_at=database_now() + DAY, reason="Away.")
+    delegation.create_delegation(
+        by=colleague, to=owner, ends_at=database_now() + DAY, reason="Away."
+    )
     assert reason_of(ask, owner) == Reason.FOUR_EYES
-    assert queue.badge(owner) == 0
+    assert queue.count_badge(owner) == 0
 
 
 def test_the_chain_is_looked_through_to_an_unbarred_name(
     ask: Ask, owner: User, colleague: User, stranger: User
 ) -> None:
     for giver in (owner, colleague):
-        delegation.delegate(by=giver, to=stranger, ends_at=database_now() + DAY, reason="Away.")
-    assert queue.badge(stranger) == 1
+        delegation.create_delegation(
+            by=giver, to=stranger, ends_at=database_now() + DAY, reason="Away."
+        )
+    assert queue.count_badge(stranger) == 1
     (card,) = queue.needs_you(stranger).asks
     carls = Delegation.objects.get(delegator=colleague)
     assert card.by_delegation == carls.pk  # type: ignore[attr-defined]

@@ -12,13 +12,13 @@ from agents.db.expressions import database_now
 from agents.lifecycle import Outcome, RunStatus
 from agents.models import InboxItem, Run, Session
 from asks.actions import grants
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft, AskDraft
-from asks.expiry import expire_due
+from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Grant, Refusal, Verdict
 from asks.refusals import Refused
-from asks.retirement import retire
+from asks.retirement import retire_agent
 from tests.factories import REFUND, AskFactory, ask, claim, draft, echo_of, finish, verdict_on
 from workspace.models import OutboxItem
 
@@ -40,8 +40,13 @@ def test_a_key_with_other_arguments_gets_a_new_ask_and_the_old_grant_stays_what_
     run = next_turn(session, owner, draft("k3", action=MILLION))
     (fresh,) = run.asks.all()
     assert fresh.status == AskStatus.OPEN
-    assert grants.redeem(session_id=session.pk, operation="pay", params=MILLION.params) is None
-    assert grants.redeem(session_id=session.pk, operation="pay", params=HUNDRED.params) is not None
+    assert (
+        grants.redeem_grant(session_id=session.pk, operation="pay", params=MILLION.params) is None
+    )
+    assert (
+        grants.redeem_grant(session_id=session.pk, operation="pay", params=HUNDRED.params)
+        is not None
+    )
 
 
 @pytest.mark.case("C118")
@@ -84,7 +89,7 @@ def test_an_answered_question_sent_again_is_told_its_answer_at_once(
 def test_an_expired_one_sent_again_is_a_new_ask(session: Session, owner: User) -> None:
     old = AskFactory(session=session, key="k", action=REFUND, expires_in=timedelta(hours=1))
     Ask.objects.filter(pk=old.pk).update(expires_at=database_now())
-    expire_due()
+    expire_due_asks()
     from agents import controls
 
     controls.resume_session(session_id=session.pk, by=owner)
@@ -120,15 +125,17 @@ def test_words_that_claim_an_approval_are_words(session: Session, owner: User) -
     asked.refresh_from_db()
     assert asked.status == AskStatus.OPEN
     assert not Grant.objects.exists()
-    assert grants.redeem(session_id=session.pk, operation="refund", params=REFUND.params) is None
+    assert (
+        grants.redeem_grant(session_id=session.pk, operation="refund", params=REFUND.params) is None
+    )
 
 
 @pytest.mark.case("C51")
 def test_an_answer_after_the_end_is_refused_and_kept(session: Session, owner: User) -> None:
     asked = AskFactory(session=session, action=REFUND)
     echo = echo_of(asked)
-    retire(agent_id=session.agent_id, by=owner)
-    late = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo)
+    retire_agent(agent_id=session.agent_id, by=owner)
+    late = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo)
     assert isinstance(late, Refused)
     assert late.http_status == 409
     kept = Refusal.objects.get()
@@ -152,7 +159,7 @@ def test_answers_are_for_the_ask_they_name_in_whatever_order_they_come(
 @pytest.mark.case("C57")
 def test_a_binding_of_another_ask_is_no_binding_of_this_one(session: Session, owner: User) -> None:
     first, second = ask(session, draft("a", action=HUNDRED), draft("b", action=MILLION))
-    swapped = answer(ask_id=second.pk, by=owner, option="approve", echo=echo_of(first))
+    swapped = answer_ask(ask_id=second.pk, by=owner, option="approve", echo=echo_of(first))
     assert isinstance(swapped, Refused)
     assert not Verdict.objects.exists()
 
@@ -162,7 +169,9 @@ def test_rejecting_one_of_three_leaves_the_other_two(session: Session, owner: Us
     asked = ask(session, *(draft(str(n), action=ActionDraft("pay", {"n": n})) for n in range(3)))
     for number, option in enumerate(("approve", "deny", "approve")):
         assert isinstance(
-            answer(ask_id=asked[number].pk, by=owner, option=option, echo=echo_of(asked[number])),
+            answer_ask(
+                ask_id=asked[number].pk, by=owner, option=option, echo=echo_of(asked[number])
+            ),
             Answered,
         )
     assert [grant.params["n"] for grant in Grant.objects.order_by("pk")] == [0, 2]
@@ -174,7 +183,7 @@ def test_another_run_moves_the_binding(session: Session, owner: User) -> None:
     asked = AskFactory(session=session, action=REFUND)
     echo = echo_of(asked)
     messages.post_message(session_id=session.pk, by=owner, text="Something else first.")
-    late = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo)
+    late = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo)
     assert isinstance(late, Refused)
     assert late.reason == Reason.STALE
     assert late.replaced_by is not None
@@ -189,7 +198,7 @@ def test_an_answer_without_its_whole_binding_fails_closed(
     asked = AskFactory(session=session, action=REFUND)
     echo = {name: value for name, value in echo_of(asked).items() if name != missing}
     for sent in (None, {}, echo, {**echo, missing: None}, {**echo, missing: ""}):
-        result = answer(ask_id=asked.pk, by=owner, option="approve", echo=sent)
+        result = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=sent)
         assert isinstance(result, Refused)
         assert result.reason == Reason.UNBINDABLE
     assert not Verdict.objects.exists()
@@ -208,7 +217,7 @@ def test_the_digest_covers_every_argument_and_is_made_here(
 
     assert action_hash("pay", part) != asked.gate.action_hash
     sent = echo_of(asked) | {"action_hash": action_hash("pay", part)}
-    assert isinstance(answer(ask_id=asked.pk, by=owner, option="approve", echo=sent), Refused)
+    assert isinstance(answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=sent), Refused)
 
 
 @pytest.mark.case("C29")

@@ -14,7 +14,7 @@ from agents.models import Agent
 from asks.models import LedgerRecord, Policy
 from asks.policies import conditions, versions
 from asks.policies.conditions import BadCondition
-from asks.policies.working_hours import WorkingHours, after
+from asks.policies.working_hours import WorkingHours, add_working_time
 from tests.policies.world import in_force, refund
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_versions_are_numbered_written_down_and_never_changed(agent: Agent, owne
     first = in_force(agent, refund(approval="never"))
     second = in_force(agent, refund(quorum=2))
     assert (first.version, second.version) == (1, 2)
-    assert versions.in_force(agent.pk).version == 2
+    assert versions.policy_in_force(agent.pk).version == 2
     record = LedgerRecord.objects.get(subject=f"policy:{second.pk}")
     assert (record.kind, record.actor, record.chain) == (
         "policy_changed",
@@ -119,7 +119,7 @@ HOLDS = [
 
 @pytest.mark.parametrize(("rule", "params", "expected"), HOLDS)
 def test_a_condition_is_read(rule: str, params: Any, expected: bool) -> None:
-    assert conditions.holds(rule, operation="refund", params=params) is expected
+    assert conditions.condition_holds(rule, operation="refund", params=params) is expected
 
 
 UNDECIDED = [
@@ -141,7 +141,7 @@ UNDECIDED = [
 @pytest.mark.parametrize(("rule", "params"), UNDECIDED)
 def test_a_condition_that_does_not_fit_the_arguments_is_not_decided(rule: str, params: Any) -> None:
     with pytest.raises(BadCondition):
-        conditions.holds(rule, operation="refund", params=params)
+        conditions.condition_holds(rule, operation="refund", params=params)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_condition_that_does_not_fit_the_arguments_is_not_decided(rule: str, p
 )  # fmt: skip
 def test_nothing_else_is_read(rule: str) -> None:
     with pytest.raises(BadCondition):
-        conditions.holds(rule, operation="x", params={"x": 1})
+        conditions.condition_holds(rule, operation="x", params={"x": 1})
 
 
 BERLIN = WorkingHours(zone="Europe/Berlin")
@@ -179,9 +179,11 @@ BERLIN = WorkingHours(zone="Europe/Berlin")
 )
 def test_time_is_counted_while_somebody_is_there(start: str, hours: int, end: str) -> None:
     begin = datetime.fromisoformat(start).replace(tzinfo=UTC)
-    assert after(begin, hours * HOUR, BERLIN) == datetime.fromisoformat(end).replace(tzinfo=UTC)
+    assert add_working_time(begin, hours * HOUR, BERLIN) == datetime.fromisoformat(end).replace(
+        tzinfo=UTC
+    )
 
 
 def test_without_working_hours_time_is_time() -> None:
     begin = datetime(2026, 11, 28, tzinfo=UTC)
-    assert after(begin, 40 * HOUR) == begin + 40 * HOUR
+    assert add_working_time(begin, 40 * HOUR) == begin + 40 * HOUR

@@ -10,7 +10,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 
 from agents.models import Agent, Session
 from asks import queue
-from asks.answering import Answered, Result, Voted, answer
+from asks.answering import Answered, Result, Voted, answer_ask
 from asks.ledger import verify
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.models import Ask, Grant, LedgerRecord, Verdict, Vote
@@ -37,7 +37,7 @@ def ask(agent: Agent, session: Session, third: User) -> Ask:
 
 
 def vote(ask: Ask, by: User, option: str = "approve", text: str = "") -> Result:
-    return answer(ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask))
+    return answer_ask(ask_id=ask.pk, by=by, option=option, text=text, echo=echo_of(ask))
 
 
 def test_the_vote_that_reaches_the_number_is_the_verdict(
@@ -165,7 +165,7 @@ def test_a_vote_names_an_option_of_its_own_ask(ask: Ask, owner: User, session: S
 def test_words_alone_are_no_vote(agent: Agent, session: Session, owner: User, third: User) -> None:
     in_force(agent, refund(quorum=2))
     ask = asked(session, free_text=True)
-    refused = answer(ask_id=ask.pk, by=owner, text="Fine.", echo=echo_of(ask))
+    refused = answer_ask(ask_id=ask.pk, by=owner, text="Fine.", echo=echo_of(ask))
     assert isinstance(refused, Refused)
     assert (refused.reason, refused.detail) == (Reason.EMPTY, "Pick one of the options.")
 
@@ -180,8 +180,8 @@ def test_without_options_several_cannot_vote(agent: Agent, session: Session) -> 
 
 def test_who_has_voted_is_not_asked_any_more(ask: Ask, owner: User, colleague: User) -> None:
     vote(ask, owner)
-    assert queue.badge(owner) == 0
-    assert queue.badge(colleague) == 1
+    assert queue.count_badge(owner) == 0
+    assert queue.count_badge(colleague) == 1
     assert [card.pk for card in queue.needs_you(colleague).asks] == [ask.pk]
 
 
@@ -205,7 +205,7 @@ def test_votes_are_in_the_ledger_and_the_ledger_holds(
     records = LedgerRecord.objects.filter(kind__in=("vote", "verdict")).order_by("seq")
     assert [record.kind for record in records] == ["vote", "vote", "verdict"]
     for record in records:
-        verify.prove(record)
+        verify.prove_record(record)
 
 
 def test_a_vote_that_is_changed_behind_its_back_is_found(ask: Ask, owner: User) -> None:
@@ -215,7 +215,7 @@ def test_a_vote_that_is_changed_behind_its_back_is_found(ask: Ask, owner: User) 
     with pgtrigger.ignore("asks.Vote:votes_never_change"):
         Vote.objects.update(text="something else")
     with pytest.raises(verify.BrokenLedger, match=r"vote\.text"):
-        verify.prove(LedgerRecord.objects.get(kind="vote"))
+        verify.prove_record(LedgerRecord.objects.get(kind="vote"))
 
 
 def test_the_terms_of_an_ask_stay(ask: Ask) -> None:
@@ -223,4 +223,4 @@ def test_the_terms_of_an_ask_stay(ask: Ask) -> None:
     for change in changes:
         with pytest.raises(DatabaseError), transaction.atomic():
             Ask.objects.filter(pk=ask.pk).update(**change)
-    assert versions.in_force(ask.agent_id).version == 1
+    assert versions.policy_in_force(ask.agent_id).version == 1

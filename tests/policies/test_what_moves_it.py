@@ -12,7 +12,7 @@ from agents import controls, messages
 from agents.jobs import tick
 from agents.lifecycle import Cause, RunStatus
 from agents.models import Agent, Run, Session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import Reason
 from asks.models import Ask
 from asks.refusals import Refused
@@ -38,7 +38,7 @@ def ask(session: Session) -> Ask:
 
 def stale(ask: Ask, by: User) -> Ask:
     """It is refused as stale; what is asked in its place."""
-    late = answer(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
+    late = answer_ask(ask_id=ask.pk, by=by, option="approve", echo=echo_of(ask))
     assert isinstance(late, Refused)
     assert late.reason == Reason.STALE
     assert late.replaced_by is not None
@@ -50,7 +50,7 @@ def by_message(session: Session, owner: User) -> None:
 
 
 def by_hand(session: Session, owner: User) -> None:
-    assert controls.start(session_id=session.pk, by=owner)
+    assert controls.start_session(session_id=session.pk, by=owner)
 
 
 def by_schedule(session: Session, owner: User) -> None:
@@ -58,7 +58,7 @@ def by_schedule(session: Session, owner: User) -> None:
     by_message(session, owner)
     finish(claim(session.runs.latest("number")))
     Session.objects.filter(pk=session.pk).update(wake_at=Now(), wake_cause=Cause.SCHEDULE)
-    assert tick.tick()
+    assert tick.run_tick()
     assert session.runs.latest("number").number == 3
 
 
@@ -91,7 +91,7 @@ def test_a_run_that_only_goes_on_moves_nothing(ask: Ask, owner: User) -> None:
     turn = claim(ask.session.runs.latest("number"))
     echo = echo_of(fresh)
     finish(turn)
-    done = answer(ask_id=fresh.pk, by=owner, option="approve", echo=echo)
+    done = answer_ask(ask_id=fresh.pk, by=owner, option="approve", echo=echo)
     assert isinstance(done, Answered)
     assert ask.session.runs.latest("number").status == RunStatus.QUEUED
     assert home_of(ask.agent) == ask.session

@@ -14,14 +14,14 @@ from agents.db.expressions import database_now
 from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.models import Session
 from agents.running.runtime import Ended, Turn
-from asks.answering import Answered, Result, answer
-from asks.asking_again import reopen
-from asks.expiry import expire_due
+from asks.answering import Answered, Result, answer_ask
+from asks.asking_again import reopen_ask
+from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Verdict
 from asks.refusals import Refused
-from asks.retirement import retire
-from asks.withdrawing import withdraw
+from asks.retirement import retire_agent
+from asks.withdrawing import withdraw_ask
 from tests.factories import REFUND, AskFactory, ask, claim, draft, echo_of, finish
 from tests.races.racing import pass_by, race
 
@@ -41,7 +41,7 @@ def runs_of(session: Session) -> list[str]:
 @pytest.mark.case("C40")
 def test_a_double_click_is_one_answer(session: Session, owner: User) -> None:
     asked = AskFactory(session=session, action=REFUND)
-    click = partial(answer, ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
+    click = partial(answer_ask, ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
     raced = race(click, click)
     assert isinstance(raced.first, Answered)
     assert isinstance(raced.second, Answered)
@@ -54,8 +54,8 @@ def test_a_double_click_is_one_answer(session: Session, owner: User) -> None:
 @pytest.mark.case("C40", "C41")
 def test_two_buttons_of_one_person(asked: Ask, owner: User) -> None:
     raced = race(
-        partial(answer, ask_id=asked.pk, by=owner, option="eu"),
-        partial(answer, ask_id=asked.pk, by=owner, option="us"),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="eu"),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="us"),
     )
     assert isinstance(raced.second, Refused)
     assert raced.second.reason == Reason.CLOSED
@@ -66,8 +66,8 @@ def test_two_buttons_of_one_person(asked: Ask, owner: User) -> None:
 @pytest.mark.parametrize("option", ["eu", "us"])
 def test_two_people(asked: Ask, owner: User, colleague: User, option: str) -> None:
     raced = race(
-        partial(answer, ask_id=asked.pk, by=owner, option="eu"),
-        partial(answer, ask_id=asked.pk, by=colleague, option=option),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="eu"),
+        partial(answer_ask, ask_id=asked.pk, by=colleague, option=option),
     )
     assert isinstance(raced.second, Refused)
     assert raced.second.detail == "This question was already answered by olga."
@@ -81,8 +81,8 @@ def test_the_last_two_asks_of_a_run_wake_it_once(
 ) -> None:
     first, second = ask(session, draft(), draft())
     race(
-        partial(answer, ask_id=first.pk, by=owner, option="eu"),
-        partial(answer, ask_id=second.pk, by=colleague, option="us"),
+        partial(answer_ask, ask_id=first.pk, by=owner, option="eu"),
+        partial(answer_ask, ask_id=second.pk, by=colleague, option="us"),
     )
     assert runs_of(session) == [RunStatus.CONTINUED, RunStatus.QUEUED]
     assert len(claim(session.runs.latest("number")).given) == 2
@@ -90,8 +90,8 @@ def test_the_last_two_asks_of_a_run_wake_it_once(
 
 def test_answer_then_withdraw(asked: Ask, owner: User, colleague: User) -> None:
     raced = race(
-        partial(answer, ask_id=asked.pk, by=owner, option="eu"),
-        partial(withdraw, ask_id=asked.pk, by=colleague),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="eu"),
+        partial(withdraw_ask, ask_id=asked.pk, by=colleague),
     )
     assert isinstance(raced.second, Refused)
     assert raced.second.detail == "This question was already answered by olga."
@@ -100,8 +100,8 @@ def test_answer_then_withdraw(asked: Ask, owner: User, colleague: User) -> None:
 
 def test_withdraw_then_answer(asked: Ask, owner: User, colleague: User) -> None:
     raced = race(
-        partial(withdraw, ask_id=asked.pk, by=colleague),
-        partial(answer, ask_id=asked.pk, by=owner, option="eu"),
+        partial(withdraw_ask, ask_id=asked.pk, by=colleague),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="eu"),
     )
     assert isinstance(raced.second, Refused)
     assert raced.second.detail == "This question was already withdrawn by carl."
@@ -123,15 +123,15 @@ def test_answer_then_expiry(asked: Ask, owner: User) -> None:
     assert until is not None
 
     def answer_until_the_time_is_up() -> Result:
-        result = answer(ask_id=asked.pk, by=owner, option="eu")
+        result = answer_ask(ask_id=asked.pk, by=owner, option="eu")
         while database_now() <= until:
             pass
         return result
 
-    raced = pass_by(answer_until_the_time_is_up, expire_due)
+    raced = pass_by(answer_until_the_time_is_up, expire_due_asks)
     assert isinstance(raced.first, Answered)
     assert raced.second == 0
-    assert expire_due() == 0
+    assert expire_due_asks() == 0
     asked.refresh_from_db()
     assert asked.status == AskStatus.ANSWERED
 
@@ -139,16 +139,16 @@ def test_answer_then_expiry(asked: Ask, owner: User) -> None:
 @pytest.mark.case("C43")
 def test_expiry_leaves_a_session_that_somebody_is_busy_with(asked: Ask, owner: User) -> None:
     let_time_pass(asked, 1)
-    raced = pass_by(partial(answer, ask_id=asked.pk, by=owner, option="eu"), expire_due)
+    raced = pass_by(partial(answer_ask, ask_id=asked.pk, by=owner, option="eu"), expire_due_asks)
     assert isinstance(raced.first, Refused)
     assert raced.second == 0
-    assert expire_due() == 1
+    assert expire_due_asks() == 1
 
 
 @pytest.mark.case("C43")
 def test_expiry_then_answer(asked: Ask, owner: User) -> None:
     let_time_pass(asked, 1)
-    raced = race(expire_due, partial(answer, ask_id=asked.pk, by=owner, option="eu"))
+    raced = race(expire_due_asks, partial(answer_ask, ask_id=asked.pk, by=owner, option="eu"))
     assert raced.first == 1
     assert isinstance(raced.second, Refused)
     assert raced.second.http_status == 410
@@ -157,15 +157,16 @@ def test_expiry_then_answer(asked: Ask, owner: User) -> None:
 
 def test_expiry_twice_at_once(asked: Ask) -> None:
     let_time_pass(asked, 1)
-    raced = pass_by(expire_due, expire_due)
+    raced = pass_by(expire_due_asks, expire_due_asks)
     assert (raced.first, raced.second) == (1, 0)
 
 
 def test_asking_again_twice_at_once(asked: Ask, owner: User, colleague: User) -> None:
     let_time_pass(asked, 1)
-    expire_due()
+    expire_due_asks()
     raced = race(
-        partial(reopen, ask_id=asked.pk, by=owner), partial(reopen, ask_id=asked.pk, by=colleague)
+        partial(reopen_ask, ask_id=asked.pk, by=owner),
+        partial(reopen_ask, ask_id=asked.pk, by=colleague),
     )
     assert raced.first == raced.second
     assert Ask.objects.filter(status=AskStatus.OPEN).count() == 1
@@ -194,8 +195,8 @@ def test_answer_then_settle(
 ) -> None:
     """The turn that ends must not sleep over the answer that came before its end."""
     raced = race(
-        partial(answer, ask_id=asked.pk, by=owner, option="us"),
-        partial(settlement.settle, later.fence, ended),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="us"),
+        partial(settlement.settle_run, later.fence, ended),
     )
     assert raced.second
     assert runs_of(session) == [RunStatus.CONTINUED, status, RunStatus.QUEUED]
@@ -210,8 +211,8 @@ def test_settle_then_answer(
     session: Session, asked: Ask, owner: User, later: Turn, ended: Ended, status: RunStatus
 ) -> None:
     raced = race(
-        partial(settlement.settle, later.fence, ended),
-        partial(answer, ask_id=asked.pk, by=owner, option="us"),
+        partial(settlement.settle_run, later.fence, ended),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="us"),
     )
     assert isinstance(raced.second, Answered)
     alone = {RunStatus.COMPLETED, RunStatus.FAILED}
@@ -232,7 +233,7 @@ def test_nobody_answers_what_is_not_asked_yet(session: Session, owner: User) -> 
         return Ask.objects.latest("pk").pk
 
     def answer_the_next(ask_id: int) -> Result:
-        return answer(ask_id=ask_id, by=owner, option="eu")
+        return answer_ask(ask_id=ask_id, by=owner, option="eu")
 
     known = AskFactory().pk + 1
     raced = pass_by(raise_and_name, partial(answer_the_next, known))
@@ -246,8 +247,8 @@ def test_nobody_answers_what_is_not_asked_yet(session: Session, owner: User) -> 
 @pytest.mark.parametrize("retire_first", [True, False])
 def test_retire_and_answer(asked: Ask, owner: User, retire_first: bool) -> None:
     verbs: list[Callable[[], object]] = [
-        partial(retire, agent_id=asked.agent_id, by=owner),
-        partial(answer, ask_id=asked.pk, by=owner, option="eu"),
+        partial(retire_agent, agent_id=asked.agent_id, by=owner),
+        partial(answer_ask, ask_id=asked.pk, by=owner, option="eu"),
     ]
     raced = race(*(verbs if retire_first else reversed(verbs)))
     asked.refresh_from_db()

@@ -13,12 +13,12 @@ from django.db import connections
 from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks.actions import grants
-from asks.answering import Answered, Result, Voted, answer
-from asks.asking_again import reopen
-from asks.backlog import drop
-from asks.claiming import claim
-from asks.deadlines import extend, give_due
-from asks.expiry import expire_due
+from asks.answering import Answered, Result, Voted, answer_ask
+from asks.asking_again import reopen_ask
+from asks.backlog import dismiss_ask
+from asks.claiming import claim_ask
+from asks.deadlines import extend_deadline, send_due_nudges
+from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Dropped, Grant, Nudge, Policy, Redemption, Verdict, Vote
 from asks.policies import versions
@@ -33,7 +33,7 @@ HOUR = timedelta(hours=1)
 
 
 def vote(ask: Ask, by: User, option: str = "approve") -> partial[Result]:
-    return partial(answer, ask_id=ask.pk, by=by, option=option, echo=echo_of(ask))
+    return partial(answer_ask, ask_id=ask.pk, by=by, option=option, echo=echo_of(ask))
 
 
 def test_two_last_votes_are_one_verdict(
@@ -85,7 +85,7 @@ def test_of_twenty_claims_at_once_one_wins(agent: Agent, session: Session) -> No
     def try_it(person: User) -> None:
         try:
             begin.wait(60)
-            results.append(claim(ask_id=ask.pk, by=person))
+            results.append(claim_ask(ask_id=ask.pk, by=person))
         finally:
             connections.close_all()
 
@@ -106,8 +106,8 @@ def test_of_twenty_claims_at_once_one_wins(agent: Agent, session: Session) -> No
 def test_a_claim_before_an_answer_stands(session: Session, owner: User, colleague: User) -> None:
     ask = AskFactory(session=session)
     raced = race(
-        partial(claim, ask_id=ask.pk, by=owner),
-        partial(answer, ask_id=ask.pk, by=colleague, option="eu"),
+        partial(claim_ask, ask_id=ask.pk, by=owner),
+        partial(answer_ask, ask_id=ask.pk, by=colleague, option="eu"),
     )
     assert isinstance(raced.second, Refused)
     assert raced.second.reason == Reason.CLAIMED
@@ -116,8 +116,8 @@ def test_a_claim_before_an_answer_stands(session: Session, owner: User, colleagu
 def test_an_answer_before_a_claim_stands(session: Session, owner: User, colleague: User) -> None:
     ask = AskFactory(session=session)
     raced = race(
-        partial(answer, ask_id=ask.pk, by=colleague, option="eu"),
-        partial(claim, ask_id=ask.pk, by=owner),
+        partial(answer_ask, ask_id=ask.pk, by=colleague, option="eu"),
+        partial(claim_ask, ask_id=ask.pk, by=owner),
     )
     assert isinstance(raced.second, Refused)
     assert raced.second.reason == Reason.CLOSED
@@ -130,7 +130,7 @@ def test_expiry_passes_by_a_vote_that_is_under_way(
     in_force(agent, refund(quorum=2))
     ask = asked(session)
     Ask.objects.filter(pk=ask.pk).update(expires_at=database_now() + timedelta(seconds=1))
-    raced = pass_by(vote(ask, owner), expire_due)
+    raced = pass_by(vote(ask, owner), expire_due_asks)
     assert isinstance(raced.first, Voted)
     assert raced.second == 0
 
@@ -139,7 +139,7 @@ def test_expiry_passes_by_a_vote_that_is_under_way(
 def test_an_answer_waits_for_the_expiry_and_comes_too_late(session: Session, owner: User) -> None:
     ask = AskFactory(session=session, action=REFUND)
     Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
-    raced = race(expire_due, vote(ask, owner))
+    raced = race(expire_due_asks, vote(ask, owner))
     assert raced.first == 1
     assert isinstance(raced.second, Refused)
     assert raced.second.reason == Reason.EXPIRED
@@ -151,7 +151,7 @@ def test_more_time_and_expiry_are_one_after_the_other(
 ) -> None:
     in_force(agent, refund(), expires_after="PT1H")
     ask = asked(session)
-    raced = pass_by(partial(extend, ask_id=ask.pk, by=owner), expire_due)
+    raced = pass_by(partial(extend_deadline, ask_id=ask.pk, by=owner), expire_due_asks)
     assert isinstance(raced.first, Ask)
     assert raced.second == 0
 
@@ -162,7 +162,7 @@ def test_a_stale_answer_and_another_make_one_fresh_ask(
     ask = asked(session)
     echo = echo_of(ask)
     in_force(agent, refund())
-    late = partial(answer, ask_id=ask.pk, option="approve", echo=echo)
+    late = partial(answer_ask, ask_id=ask.pk, option="approve", echo=echo)
     raced = race(partial(late, by=owner), partial(late, by=colleague))
     assert isinstance(raced.first, Refused)
     assert isinstance(raced.second, Refused)
@@ -209,7 +209,7 @@ def test_a_grant_is_taken_by_one_of_two(session: Session, owner: User) -> None:
     verdict_on(AskFactory(session=session, action=REFUND), owner)
     turn = claim_run(session.runs.latest("number"))
     take = partial(
-        grants.begin,
+        grants.begin_effect,
         session_id=session.pk,
         operation="refund",
         params=REFUND.params,
@@ -239,7 +239,7 @@ def test_a_reminder_is_given_once_by_two_workers(agent: Agent, session: Session)
     in_force(agent, refund(), remind_after="PT1H")
     asked(session)
     Nudge.objects.update(due_at=database_now())
-    raced = pass_by(give_due, give_due)
+    raced = pass_by(send_due_nudges, send_due_nudges)
     assert (raced.first, raced.second) == (1, 0)
     assert session.events.filter(kind="reminded").count() == 1
 
@@ -248,9 +248,9 @@ def test_a_reminder_is_given_once_by_two_workers(agent: Agent, session: Session)
 def test_asking_again_or_dropping_not_both(session: Session, owner: User, first: str) -> None:
     ask = AskFactory(session=session, action=REFUND, expires_in=HOUR)
     Ask.objects.filter(pk=ask.pk).update(expires_at=database_now())
-    expire_due()
-    again = partial(reopen, ask_id=ask.pk, by=owner)
-    dropping = partial(drop, ask_id=ask.pk, by=owner, reason="Over.")
+    expire_due_asks()
+    again = partial(reopen_ask, ask_id=ask.pk, by=owner)
+    dropping = partial(dismiss_ask, ask_id=ask.pk, by=owner, reason="Over.")
     raced = race(again, dropping) if first == "again" else race(dropping, again)
     assert isinstance(raced.second, Refused)
     assert Dropped.objects.count() + Ask.objects.filter(status=AskStatus.OPEN).count() == 1

@@ -15,13 +15,13 @@ from agents import claims, controls, messages, settlement
 from agents.db.expressions import database_now
 from agents.jobs import tick
 from agents.lifecycle import Cause, Outcome, RunStatus, Status
-from agents.locking import hold_agent, lock_session
+from agents.locking import lock_session, share_lock_agent
 from agents.models import Agent, Run, Session
 from agents.registration import open_session
 from agents.running.runtime import Ended, Mail, Turn
-from agents.status import standing
-from agents.transitions import facts_of, live_run
-from asks.retirement import retire
+from agents.status import derive_status
+from agents.transitions import live_run, status_facts
+from asks.retirement import retire_agent
 from tests.factories import AgentFactory, AskFactory, begin, draft, home_of, turn_of
 from tests.races.racing import Beside, pass_by, race
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(session: Session, owner: User) -> Run:
-    queued = controls.start(session_id=session.pk, by=owner)
+    queued = controls.start_session(session_id=session.pk, by=owner)
     assert queued is not None
     return queued
 
@@ -38,7 +38,7 @@ def run(session: Session, owner: User) -> Run:
 def stored_status_is_the_derived_one(session: Session) -> bool:
     session = Session.objects.select_related("agent").get(pk=session.pk)
     return (session.status, session.status_reason) == (
-        (derived := standing(facts_of(session, live_run(session)))).status,
+        (derived := derive_status(status_facts(session, live_run(session)))).status,
         derived.reason,
     )
 
@@ -46,8 +46,8 @@ def stored_status_is_the_derived_one(session: Session) -> bool:
 @pytest.mark.case("aoa-26")
 def test_two_workers_claim_a_queued_run(run: Run) -> None:
     raced = race(
-        partial(claims.claim, run_id=run.pk, worker="one"),
-        partial(claims.claim, run_id=run.pk, worker="two"),
+        partial(claims.claim_run, run_id=run.pk, worker="one"),
+        partial(claims.claim_run, run_id=run.pk, worker="two"),
     )
     assert isinstance(raced.first, Turn)
     assert raced.second is None
@@ -60,8 +60,8 @@ def test_two_workers_take_a_lapsed_run_over(session: Session) -> None:
     Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     run = Run.objects.get()
     raced = race(
-        partial(claims.claim, run_id=run.pk, worker="one"),
-        partial(claims.claim, run_id=run.pk, worker="two"),
+        partial(claims.claim_run, run_id=run.pk, worker="one"),
+        partial(claims.claim_run, run_id=run.pk, worker="two"),
     )
     assert isinstance(raced.first, Turn)
     assert (raced.first.epoch, raced.second) == (2, None)
@@ -71,8 +71,10 @@ def test_a_take_over_and_the_old_claims_settling(session: Session) -> None:
     turn = begin(session)
     Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     raced = race(
-        partial(claims.claim, run_id=turn.run_id, worker="two"),
-        partial(settlement.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),))),
+        partial(claims.claim_run, run_id=turn.run_id, worker="two"),
+        partial(
+            settlement.settle_run, turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),))
+        ),
     )
     assert isinstance(raced.first, Turn)
     assert raced.second is False
@@ -83,8 +85,8 @@ def test_settling_and_a_late_take_over(session: Session) -> None:
     turn = begin(session)
     Run.objects.update(lease_until=database_now() - timedelta(seconds=1))
     raced = race(
-        partial(settlement.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
-        partial(claims.claim, run_id=turn.run_id, worker="two"),
+        partial(settlement.settle_run, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
+        partial(claims.claim_run, run_id=turn.run_id, worker="two"),
     )
     assert (raced.first, raced.second) == (True, None)
 
@@ -92,8 +94,8 @@ def test_settling_and_a_late_take_over(session: Session) -> None:
 def test_a_stop_and_a_settling(session: Session, owner: User) -> None:
     turn = begin(session)
     raced = race(
-        partial(controls.stop, session_id=session.pk, by=owner),
-        partial(settlement.settle, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
+        partial(controls.stop_session, session_id=session.pk, by=owner),
+        partial(settlement.settle_run, turn.fence, Ended(outcome=Outcome.WORK_DONE)),
     )
     assert (raced.first, raced.second) == (True, False)
     assert session.runs.get().status == RunStatus.CANCELLED
@@ -110,15 +112,15 @@ def due(owner: User) -> Session:
 
 @pytest.mark.case("aoa-9")
 def test_two_ticks_start_a_due_session_once(due: Session) -> None:
-    raced = pass_by(tick.tick, tick.tick)
+    raced = pass_by(tick.run_tick, tick.run_tick)
     assert (raced.first, raced.second) == (1, 0)
     assert due.runs.count() == 1
-    assert tick.tick() == 0
+    assert tick.run_tick() == 0
 
 
 def test_a_tick_leaves_a_session_that_somebody_is_busy_with(due: Session, owner: User) -> None:
     message = partial(messages.post_message, session_id=due.pk, by=owner, text="Hello.")
-    raced = pass_by(message, tick.tick)
+    raced = pass_by(message, tick.run_tick)
     assert raced.second == 0
     assert due.runs.get().cause == Cause.HUMAN
 
@@ -127,7 +129,7 @@ def test_a_message_after_an_uncommitted_tick_starts_no_second_run(
     due: Session, owner: User
 ) -> None:
     message = partial(messages.post_message, session_id=due.pk, by=owner, text="Hello.")
-    raced = race(tick.tick, message)
+    raced = race(tick.run_tick, message)
     assert (raced.first, raced.second) == (1, None)
     assert due.runs.count() == 1
 
@@ -148,7 +150,7 @@ def test_message_then_settle(
     turn = begin(session)
     race(
         partial(messages.post_message, session_id=session.pk, by=owner, text="Meanwhile."),
-        partial(settlement.settle, turn.fence, ended),
+        partial(settlement.settle_run, turn.fence, ended),
     )
     assert [run.status for run in session.runs.order_by("number")] == [status, RunStatus.QUEUED]
     assert stored_status_is_the_derived_one(session)
@@ -160,7 +162,7 @@ def test_settle_then_message(
 ) -> None:
     turn = begin(session)
     race(
-        partial(settlement.settle, turn.fence, ended),
+        partial(settlement.settle_run, turn.fence, ended),
         partial(messages.post_message, session_id=session.pk, by=owner, text="Meanwhile."),
     )
     if status == RunStatus.CONTINUED and not ended.asks:
@@ -176,7 +178,7 @@ def test_two_agents_that_write_to_each_other_do_not_deadlock(owner: User) -> Non
 
     def end(me: str, other: str) -> Callable[[], bool]:
         ended = Ended(outcome=Outcome.WORK_DONE, mails=(Mail(other, "Your turn."),))
-        return partial(settlement.settle, turns[me].fence, ended)
+        return partial(settlement.settle_run, turns[me].fence, ended)
 
     with transaction.atomic():
         lock_session(low.pk)
@@ -199,7 +201,7 @@ def test_mail_and_a_pause_of_its_recipient(
     verbs: list[Callable[[], object]] = [
         partial(controls.pause_agent, agent_id=scout.agent_id, by=owner),
         partial(
-            settlement.settle,
+            settlement.settle_run,
             turn.fence,
             Ended(outcome=Outcome.WORK_DONE, mails=(Mail("scout", "Hi."),)),
         ),
@@ -215,9 +217,9 @@ def test_mail_to_an_agent_that_is_being_retired(session: Session, owner: User) -
     scout = home_of(AgentFactory(slug="scout", owners=[owner]))
     turn = begin(session)
     race(
-        partial(retire, agent_id=scout.agent_id, by=owner),
+        partial(retire_agent, agent_id=scout.agent_id, by=owner),
         partial(
-            settlement.settle,
+            settlement.settle_run,
             turn.fence,
             Ended(outcome=Outcome.WORK_DONE, mails=(Mail("scout", "Hi."),)),
         ),
@@ -236,7 +238,7 @@ def test_two_sessions_of_an_agent_are_opened_side_by_side(session: Session) -> N
 
 def test_an_agent_is_held_in_a_transaction_only(session: Session) -> None:
     with pytest.raises(TransactionManagementError):
-        hold_agent(session.agent_id)
+        share_lock_agent(session.agent_id)
 
 
 def test_whoever_retires_an_agent_waits_for_a_session_that_is_being_opened(
@@ -244,7 +246,7 @@ def test_whoever_retires_an_agent_waits_for_a_session_that_is_being_opened(
 ) -> None:
     raced = race(
         partial(open_session, session.agent, external_id="new"),
-        partial(retire, agent_id=session.agent_id, by=owner),
+        partial(retire_agent, agent_id=session.agent_id, by=owner),
     )
     raced.first.refresh_from_db()
     assert raced.first.status == Status.RETIRED
@@ -268,7 +270,7 @@ def test_a_claim_that_waited_for_a_pause_claims_nothing(
 ) -> None:
     raced = race(
         partial(controls.pause_agent, agent_id=session.agent_id, by=owner),
-        partial(claims.claim, run_id=run.pk, worker="one"),
+        partial(claims.claim_run, run_id=run.pk, worker="one"),
     )
     assert raced.second is None
 
@@ -291,7 +293,7 @@ def test_pause_and_a_turn_that_asks_do_not_deadlock(session: Session, owner: Use
     ended = Ended(outcome=Outcome.BLOCKED, asks=(draft(),))
     with transaction.atomic():
         lock_session(session.pk)
-        settling_one = Beside(partial(settlement.settle, turn.fence, ended))
+        settling_one = Beside(partial(settlement.settle_run, turn.fence, ended))
         settling_one.wait_until_blocked()
         pausing = Beside(partial(controls.pause_agent, agent_id=session.agent_id, by=owner))
         pausing.wait_until_blocked()
@@ -304,8 +306,8 @@ def test_pause_and_a_turn_that_asks_do_not_deadlock(session: Session, owner: Use
 def test_two_people_start_a_waiting_session(session: Session, owner: User, colleague: User) -> None:
     AskFactory(session=session)
     raced = race(
-        partial(controls.start, session_id=session.pk, by=owner),
-        partial(controls.start, session_id=session.pk, by=colleague),
+        partial(controls.start_session, session_id=session.pk, by=owner),
+        partial(controls.start_session, session_id=session.pk, by=colleague),
     )
     assert raced.first == raced.second
     assert session.runs.count() == 2

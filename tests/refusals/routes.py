@@ -122,7 +122,7 @@ def signed_through(channel: Channel) -> Route:
         name = f"{next(_numbers)}.json"
         signer = by.get_username() if by else "the agent"
         channel.put(name, content, signer, "file" if sent.forged else NAMESPACE)
-        decision_files.scan()
+        decision_files.scan_folder()
         return Said(0, SignedFile.objects.get(name=name).why)
 
     return Route("refund", ask_of_value, sign)

@@ -13,7 +13,7 @@ from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks import claiming, withdrawing
 from asks.actions import binding
-from asks.answering import Voted, answer, answer_signed
+from asks.answering import Voted, answer_ask, answer_signed
 from asks.lifecycle import Reason
 from asks.models import Ask
 from asks.refusals import MAX_TEXT
@@ -34,7 +34,7 @@ class Sent:
 
     def binding_of(self, ask: Ask) -> dict[str, Any]:
         gate = binding.gate_of(ask)
-        return binding.of_gate(gate).as_echo() if gate and self.echo else {}
+        return binding.shown_binding(gate).as_echo() if gate and self.echo else {}
 
 
 @dataclass
@@ -81,7 +81,7 @@ def _started_for_both(scene: Scene) -> None:
 
 
 def _is_taken_back(scene: Scene, ask: Ask) -> None:
-    withdrawing.withdraw(ask_id=ask.pk, by=scene.third, reason="No need")
+    withdrawing.withdraw_ask(ask_id=ask.pk, by=scene.third, reason="No need")
 
 
 def _runs_out(_: Scene, ask: Ask) -> None:
@@ -94,7 +94,7 @@ def _changes(scene: Scene, ask: Ask) -> None:
 
 
 def _is_claimed(scene: Scene, ask: Ask) -> None:
-    assert isinstance(claiming.claim(ask_id=ask.pk, by=scene.third), Ask)
+    assert isinstance(claiming.claim_ask(ask_id=ask.pk, by=scene.third), Ask)
 
 
 def _both_vote(scene: Scene, ask: Ask) -> None:
@@ -103,7 +103,7 @@ def _both_vote(scene: Scene, ask: Ask) -> None:
         proof = Proof(person.username, "needs-you-verdict", "", "", "")
         signed = ask.money_critical
         voted = answer_signed(by=person, proof=proof, **given) if signed else None
-        voted = voted or answer(by=person, **given)
+        voted = voted or answer_ask(by=person, **given)
         assert isinstance(voted, Voted), "it takes a third"
 
 

@@ -37,18 +37,18 @@ def _answered(scene: Scene, ask: Ask) -> None:
 
 def _expired(_: Scene, ask: Ask) -> None:
     Ask.objects.filter(pk=ask.pk).update(expires_at=ask.opened_at)
-    assert expiry.expire_due() == 1
+    assert expiry.expire_due_asks() == 1
 
 
 def _superseded(scene: Scene, ask: Ask) -> None:
-    from asks.answering import answer
+    from asks.answering import answer_ask
 
     SITUATIONS[Reason.STALE].after(scene, ask)
-    answer(ask_id=ask.pk, by=scene.third, option="approve", echo=echo_of(ask))
+    answer_ask(ask_id=ask.pk, by=scene.third, option="approve", echo=echo_of(ask))
 
 
 def _claimed(scene: Scene, ask: Ask) -> None:
-    claiming.claim(ask_id=ask.pk, by=scene.third)
+    claiming.claim_ask(ask_id=ask.pk, by=scene.third)
 
 
 def _as_it_is(_: Scene, ask: Ask) -> None:

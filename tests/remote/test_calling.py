@@ -73,7 +73,7 @@ def test_a_key_comes_from_the_environment_and_a_missing_one_is_named(
 
 @pytest.mark.parametrize("raw", [b"", b"[1]", b"{", b"null", b"\xff", b"[" * 100_000])
 def test_what_is_no_object_is_an_empty_one(raw: bytes) -> None:
-    assert http_client.as_object(raw) == {}
+    assert http_client.read_object(raw) == {}
 
 
 async def test_a_reply_that_never_ends_is_read_no_further_than_needed() -> None:
@@ -82,4 +82,4 @@ async def test_a_reply_that_never_ends_is_read_no_further_than_needed() -> None:
             yield b"x" * 1024
 
     reply = httpx.Response(500, content=pieces())  # type: ignore[arg-type]
-    assert LARGEST_SHORT < len(await http_client.short(reply)) <= LARGEST_SHORT + 65_536
+    assert LARGEST_SHORT < len(await http_client.shorten_reply(reply)) <= LARGEST_SHORT + 65_536

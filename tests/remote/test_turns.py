@@ -15,19 +15,19 @@ from tests.leaf.world import ITEM
 from tests.markers.turns import a_turn
 from workspace.protocols.eve.agent.runtime import EveRuntime
 from workspace.protocols.eve.client.runtime import RemoteEveRuntime
-from workspace.protocols.eve.client.snapshot import Known as EveKnown
+from workspace.protocols.eve.client.snapshot import EveSnapshot as EveKnown
 from workspace.protocols.leaf.agent.runtime import LeafRuntime
 from workspace.protocols.leaf.client.runtime import RemoteLeafRuntime
 from workspace.protocols.markers.runtime import MarkersRuntime
-from workspace.protocols.responses.agent.runtime import HybridRuntime
+from workspace.protocols.responses.agent.runtime import ResponsesRuntime
 from workspace.protocols.responses.client.runtime import RemoteResponsesRuntime
-from workspace.protocols.responses.client.snapshot import Known as ResponsesKnown
+from workspace.protocols.responses.client.snapshot import ResponsesSnapshot as ResponsesKnown
 
 EVERY = (
     MarkersRuntime(),
     EveRuntime(),
     LeafRuntime(),
-    HybridRuntime(),
+    ResponsesRuntime(),
     RemoteEveRuntime(),
     RemoteLeafRuntime(),
     RemoteResponsesRuntime(),

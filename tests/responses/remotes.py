@@ -143,7 +143,7 @@ def start(agent: Agent, by: User) -> Session:
     from agents import controls
 
     home = home_of(agent)
-    controls.start(session_id=home.pk, by=by)
+    controls.start_session(session_id=home.pk, by=by)
     drive()
     return Session.objects.get(pk=home.pk)
 

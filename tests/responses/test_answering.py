@@ -102,7 +102,7 @@ def test_a_directory_that_was_swept_away_is_made_again(owner: User, tmp_path: Pa
     before = directory_of(paused)
     os.utime(before, (0, 0))
     # Older than anything that other tests have left there.
-    assert run_directory.sweep(before.parent, older_than=1e9) == [before]
+    assert run_directory.sweep_run_directories(before.parent, older_than=1e9) == [before]
 
     done = caller.answer(paused, "EU")
 

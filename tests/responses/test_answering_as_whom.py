@@ -55,7 +55,7 @@ def test_the_verdict_its_child_and_its_run_are_one_transaction(
         raise broken
 
     with monkeypatch.context() as patched:
-        patched.setattr(queue, "enqueue", fail)
+        patched.setattr(queue, "enqueue_run", fail)
         with pytest.raises(RuntimeError, match="queue is full"), transaction.atomic():
             caller.answer(paused, "EU")
 
@@ -73,7 +73,7 @@ def test_a_click_on_the_page_makes_the_child_in_the_same_transaction(
     ask = ask_of(paused)
     option = ask.options.get(label="US")
 
-    done = answering.answer(ask_id=ask.pk, by=owner, option=option.key)
+    done = answering.answer_ask(ask_id=ask.pk, by=owner, option=option.key)
 
     assert isinstance(done, Answered)
     child = Response.objects.get(answers=ask)
@@ -92,7 +92,7 @@ def test_words_beside_an_option_reach_the_brain_beside_the_answer(
     ask = ask_of(caller.create(REQUEST))
     first = ask.options.order_by("position")[0]
 
-    answering.answer(ask_id=ask.pk, by=owner, option=first.key, text="but not the drafts")
+    answering.answer_ask(ask_id=ask.pk, by=owner, option=first.key, text="but not the drafts")
     carry_all()
 
     told = words(body(Response.objects.get(answers=ask).public_id))
@@ -129,7 +129,12 @@ def test_a_stranger_learns_nothing_of_a_response(stranger: User, caller: Caller)
     paused = caller.ask()
     theirs = Caller(key_for(None, stranger, name="stranger"))
 
-    for what in (service.retrieve, service.cancel, service.delete, service.input_items):
+    for what in (
+        service.retrieve_response,
+        service.cancel_response,
+        service.delete_response,
+        service.list_input_items,
+    ):
         assert refused(lambda what=what: theirs.call(what, paused["id"])).status == 404
     no = refused(lambda: theirs.answer(paused, "EU"))
     assert (no.status, no.code) == (400, "previous_response_not_found")
@@ -140,9 +145,9 @@ def test_a_key_without_a_person_sees_only_what_it_asked_for(agent: Agent, caller
     mine = caller.create("hello")
     theirs = Caller(key_for(agent, None, ("run:create", "run:read"), name="agent"))
 
-    assert refused(lambda: theirs.call(service.retrieve, mine["id"])).status == 404
+    assert refused(lambda: theirs.call(service.retrieve_response, mine["id"])).status == 404
     their_own = theirs.create("hello")
-    assert theirs.call(service.retrieve, their_own["id"])[1]["id"] == their_own["id"]
+    assert theirs.call(service.retrieve_response, their_own["id"])[1]["id"] == their_own["id"]
 
 
 def test_no_second_answer_while_the_first_runs(caller: Caller) -> None:
@@ -159,7 +164,7 @@ def test_no_second_answer_while_the_first_runs(caller: Caller) -> None:
 @pytest.mark.case("responses-C35")
 def test_a_withdrawn_question_runs_nothing_and_takes_no_answer(caller: Caller, owner: User) -> None:
     paused = caller.ask()
-    withdrawing.withdraw(ask_id=ask_of(paused).pk, by=owner, reason="not needed")
+    withdrawing.withdraw_ask(ask_id=ask_of(paused).pk, by=owner, reason="not needed")
 
     ended = carry_all()
 
@@ -181,7 +186,7 @@ def test_an_expired_question_runs_nothing_and_takes_no_answer(caller: Caller) ->
     Ask.objects.update(expires_at=timezone.now())
 
     no = refused(lambda: caller.answer(paused, "EU"))
-    expiry.expire_due()
+    expiry.expire_due_asks()
     carry_all()
 
     assert (no.status, no.code) == (409, "expired")
@@ -247,7 +252,7 @@ def test_what_comes_for_two_responses_at_once_is_done_one_after_the_other(
 
     ended = play(turn)[-1]
     assert isinstance(ended, Ended)
-    settlement.settle(turn.fence, ended)
+    settlement.settle_run(turn.fence, ended)
     carry_all()
 
     assert "Nothing to decide. unrelated" in words(body(other["id"]))
@@ -284,7 +289,7 @@ def test_the_brain_is_told_what_was_said_before(owner: User, tmp_path: Path) -> 
 def test_a_paused_response_cannot_be_cancelled(caller: Caller) -> None:
     paused = caller.ask(background=True)
 
-    no = refused(lambda: caller.call(service.cancel, paused["id"]))
+    no = refused(lambda: caller.call(service.cancel_response, paused["id"]))
 
     assert (no.status, no.param) == (400, "response_id")
     assert ask_of(paused).status == AskStatus.OPEN
@@ -295,7 +300,7 @@ def test_deleting_a_paused_response_withdraws_its_question(caller: Caller, owner
     paused = caller.ask()
     ask = ask_of(paused)
 
-    caller.call(service.delete, paused["id"])
+    caller.call(service.delete_response, paused["id"])
 
     ask.refresh_from_db()
     assert (ask.status, ask.closed_by) == (AskStatus.WITHDRAWN, owner)
@@ -309,11 +314,11 @@ def test_an_agents_key_cannot_delete_a_question_away(agent: Agent) -> None:
     theirs = Caller(key_for(agent, None, ("run:create", "run:read"), name="agent"))
     paused = theirs.ask()
 
-    assert refused(lambda: theirs.call(service.delete, paused["id"])).status == 403
+    assert refused(lambda: theirs.call(service.delete_response, paused["id"])).status == 403
     assert ask_of(paused).status == AskStatus.OPEN
 
 
 def test_a_response_under_way_cannot_be_deleted(caller: Caller) -> None:
     made = caller.send(input="hello")
 
-    assert refused(lambda: caller.call(service.delete, made["id"])).status == 400
+    assert refused(lambda: caller.call(service.delete_response, made["id"])).status == 400

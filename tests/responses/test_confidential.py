@@ -33,14 +33,14 @@ from workspace.protocols.responses.agent.confidential import (
     names_a_place,
     shown,
 )
-from workspace.protocols.responses.agent.question_file import Question
+from workspace.protocols.responses.agent.question_file import FileQuestion
 
-LEDGER = Question("Which ledger: EU or US?", ("EU", "US"), "ledger-choice")
-REPLACED = Question(FIXED_PROMPT)
+LEDGER = FileQuestion("Which ledger: EU or US?", ("EU", "US"), "ledger-choice")
+REPLACED = FileQuestion(FIXED_PROMPT)
 
 
-def with_options(*options: str) -> Question:
-    return Question(LEDGER.text, options, LEDGER.wish)
+def with_options(*options: str) -> FileQuestion:
+    return FileQuestion(LEDGER.text, options, LEDGER.wish)
 
 
 @pytest.mark.case("responses-S36")
@@ -56,7 +56,7 @@ def with_options(*options: str) -> Question:
     ],
 )
 def test_only_a_full_match_leaves(text: str, leaves: bool) -> None:
-    found = shown(Question(text), QUESTIONS)
+    found = shown(FileQuestion(text), QUESTIONS)
 
     assert found.text == (text if leaves else FIXED_PROMPT)
 
@@ -74,7 +74,7 @@ def test_a_pattern_that_is_none_is_refused_when_it_is_saved(owner: User) -> None
 
 @pytest.mark.case("responses-S36")
 def test_a_pattern_that_takes_for_ever_lets_nothing_leave() -> None:
-    assert shown(Question("a" * 60 + "!"), [r"(\w+\s?)+\$"]) == REPLACED
+    assert shown(FileQuestion("a" * 60 + "!"), [r"(\w+\s?)+\$"]) == REPLACED
 
 
 @pytest.mark.case("responses-S37", "C20")

@@ -14,20 +14,20 @@ from tests.responses.remotes import call, question
 from workspace.protocols.responses.client.dialects import (
     ADAPTER,
     DEVUI_EVENT,
-    Question,
-    of_event,
-    of_item,
+    RemoteQuestion,
+    question_in_event,
+    question_in_item,
 )
 
 
-def read(item: dict[str, Any]) -> Question:
-    found = of_item(item)
+def read(item: dict[str, Any]) -> RemoteQuestion:
+    found = question_in_item(item)
     assert found is not None
-    draft_validation.check(found.draft())
+    draft_validation.check_draft(found.draft())
     return found
 
 
-def labels(found: Question) -> list[str]:
+def labels(found: RemoteQuestion) -> list[str]:
     return [option.label for option in found.draft().options]
 
 
@@ -147,7 +147,7 @@ def test_the_question_of_an_event_beside_the_items() -> None:
         "response_schema": {"enum": ["EU", "US"]},
     }
 
-    found = of_event(event)
+    found = question_in_event(event)
 
     assert found is not None
     assert labels(found) == ["EU", "US"]
@@ -173,7 +173,7 @@ def test_the_question_of_an_event_beside_the_items() -> None:
     ],
 )
 def test_a_question_that_cannot_be_read_is_shown_and_can_only_be_closed(item: Any) -> None:
-    found = of_item(item)
+    found = question_in_item(item)
     assert found is not None
 
     assert not found.readable
@@ -216,9 +216,9 @@ def test_a_call_id_that_cannot_be_kept_has_a_name_of_its_own(call_id: str) -> No
 
 
 def test_other_items_are_no_questions() -> None:
-    assert of_item(call("load", "load", "{}")) is None
-    assert of_item({"type": "reasoning", "id": "rs_1"}) is None
-    assert of_event({"type": "response.created"}) is None
+    assert question_in_item(call("load", "load", "{}")) is None
+    assert question_in_item({"type": "reasoning", "id": "rs_1"}) is None
+    assert question_in_event({"type": "response.created"}) is None
 
 
 JSON = st.recursive(
@@ -244,8 +244,8 @@ def test_whatever_is_asked_can_be_shown(name: str, call_id: str, arguments: Any)
         "arguments": json.dumps(arguments),
     }
 
-    found = of_item(item)
+    found = question_in_item(item)
 
     assert found is not None
-    draft_validation.check(found.draft())
-    Question.model_validate_json(found.model_dump_json())
+    draft_validation.check_draft(found.draft())
+    RemoteQuestion.model_validate_json(found.model_dump_json())

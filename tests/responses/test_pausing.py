@@ -137,7 +137,7 @@ def test_the_owner_is_the_blocker_and_nothing_is_held(caller: Caller, owner: Use
     assert session.status == Status.WAITING_HUMAN
     assert run is not None
     assert (run.status, run.process) == (RunStatus.WAITING_HUMAN, {})
-    assert queue.badge(owner) == 1
+    assert queue.count_badge(owner) == 1
     assert ask_of(paused).context == {"request": REQUEST | {"scenario": "ask"}}
 
 
@@ -348,16 +348,16 @@ def test_a_crash_between_question_and_completion_never_ends_green(
     assert not Ask.objects.exists()
 
     Run.objects.filter(pk=turn.run_id).update(lease_until=_long_ago())
-    again = claims.claim(run_id=turn.run_id, worker="another")
+    again = claims.claim_run(run_id=turn.run_id, worker="another")
     assert again is not None
     ended = play(again)[-1]
     assert isinstance(ended, Ended)
-    assert settlement.settle(again.fence, ended)
+    assert settlement.settle_run(again.fence, ended)
 
     paused = body(made["id"])
     assert paused["envelope"]["status"] == "awaiting_human"
     assert Ask.objects.count() == 1
-    assert not settlement.settle(turn.fence, ended)
+    assert not settlement.settle_run(turn.fence, ended)
     numbers = [event["sequence_number"] for event in events(paused)]
     assert numbers == list(range(len(numbers)))
 
@@ -373,7 +373,7 @@ def test_a_schedule_or_a_click_starts_the_default_request(owner: User, tmp_path:
 
     agent = hybrid_agent(owner, command=brain(tmp_path, question()), default_request=REQUEST)
     home = home_of(agent)
-    controls.start(session_id=home.pk, by=owner)
+    controls.start_session(session_id=home.pk, by=owner)
     carry_all()
 
     response = Response.objects.get(session=home)

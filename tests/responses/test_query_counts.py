@@ -17,7 +17,7 @@ from agents.models import Run, Session
 from agents.running.runtime import Ended, Turn
 from tests.responses.world import Caller, brain, hybrid_agent, key_for, play, question
 from workspace.protocols.responses.agent import work
-from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.settings import ResponsesSettings
 
 pytestmark = pytest.mark.django_db
 
@@ -32,13 +32,13 @@ def statements(verb: Callable[[], object]) -> int:
 
 
 def claim(run: Run, *, again: bool = False) -> Turn:
-    turn = claims.claim(run_id=run.pk, worker="test", again=again)
+    turn = claims.claim_run(run_id=run.pk, worker="test", again=again)
     assert turn is not None
     return turn
 
 
 def begin(turn: Turn) -> None:
-    work.begin(turn, HybridSettings.model_validate(turn.agent.settings))
+    work.begin_work(turn, ResponsesSettings.model_validate(turn.agent.settings))
 
 
 @pytest.mark.parametrize("before", [1, 4])
@@ -54,10 +54,10 @@ def test_a_turn_that_parks(owner: User, tmp_path: Path, before: int) -> None:
     turn = claim(run, again=True)
     assert statements(lambda: begin(turn)) <= BEGINNING
     words = NewEvent("step", "agent:x", "It begins.", once_key="1:1")
-    assert statements(lambda: claims.append(turn.fence, [words])) <= TELLING
+    assert statements(lambda: claims.append_events(turn.fence, [words])) <= TELLING
     ended = play(turn)[-1]
     assert isinstance(ended, Ended)
-    assert statements(lambda: settlement.settle(turn.fence, ended)) <= SETTLING
+    assert statements(lambda: settlement.settle_run(turn.fence, ended)) <= SETTLING
 
 
 def test_a_session_knows_its_last_event_whoever_wrote_it(owner: User, tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from workspace.protocols.responses.agent import question_file
-from workspace.protocols.responses.agent.question_file import BadQuestion, Question
+from workspace.protocols.responses.agent.question_file import BadQuestion, FileQuestion
 from workspace.protocols.responses.agent.run_directory import (
     DirectoryInUse,
-    Pinned,
-    pinned,
-    sweep,
-    sweep_if_due,
+    PinnedDirectory,
+    pin_directory,
+    sweep_run_directories,
+    sweep_run_directories_if_due,
 )
 
 GOOD = {"request_id": "ledger", "question": "Which ledger?", "options": ["EU", "US"]}
@@ -27,33 +27,33 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Pinned]:
-    with pinned(tmp_path / "run") as held:
+def directory(tmp_path: Path) -> Iterator[PinnedDirectory]:
+    with pin_directory(tmp_path / "run") as held:
         yield held
 
 
-def leave(directory: Pinned, content: object) -> None:
+def leave(directory: PinnedDirectory, content: object) -> None:
     text = content if isinstance(content, str) else json.dumps(content)
     (directory.path / question_file.NAME).write_text(text)
 
 
-def refused(directory: Pinned) -> str:
+def refused(directory: PinnedDirectory) -> str:
     with pytest.raises(BadQuestion) as caught:
-        question_file.read(directory)
+        question_file.read_question_file(directory)
     return str(caught.value)
 
 
 @pytest.mark.case("responses-S1")
-def test_without_a_file_there_is_no_question(directory: Pinned) -> None:
+def test_without_a_file_there_is_no_question(directory: PinnedDirectory) -> None:
     (directory.path / "ledger.json").write_text("{}")
 
-    assert question_file.read(directory) is None
+    assert question_file.read_question_file(directory) is None
 
 
-def test_a_question_is_read_whole(directory: Pinned) -> None:
+def test_a_question_is_read_whole(directory: PinnedDirectory) -> None:
     leave(directory, GOOD | {"essentials": {"rows": 3}, "unknown": 1})
 
-    assert question_file.read(directory) == Question(
+    assert question_file.read_question_file(directory) == FileQuestion(
         "Which ledger?", ("EU", "US"), "ledger", {"rows": 3}
     )
 
@@ -82,7 +82,9 @@ def a_second_name(path: Path) -> None:
 
 @pytest.mark.case("responses-S2", "C111")
 @pytest.mark.parametrize("put", [a_directory, a_pipe, a_link, a_dangling_link, a_second_name])
-def test_what_is_no_plain_file_fails(directory: Pinned, put: Callable[[Path], None]) -> None:
+def test_what_is_no_plain_file_fails(
+    directory: PinnedDirectory, put: Callable[[Path], None]
+) -> None:
     put(directory.path / question_file.NAME)
 
     assert question_file.NAME in refused(directory)
@@ -133,7 +135,7 @@ def test_a_file_that_may_not_be_read_fails(tmp_path: Path) -> None:
         b'{"question": "a", "x": NaN}',
     ],
 )
-def test_what_is_no_json_that_can_be_kept_fails(directory: Pinned, raw: bytes) -> None:
+def test_what_is_no_json_that_can_be_kept_fails(directory: PinnedDirectory, raw: bytes) -> None:
     (directory.path / question_file.NAME).write_bytes(raw)
 
     refused(directory)
@@ -141,7 +143,7 @@ def test_what_is_no_json_that_can_be_kept_fails(directory: Pinned, raw: bytes) -
 
 @pytest.mark.case("responses-S4")
 @pytest.mark.parametrize("content", [[1], "text", 3, None, True])
-def test_what_is_no_object_fails(directory: Pinned, content: object) -> None:
+def test_what_is_no_object_fails(directory: PinnedDirectory, content: object) -> None:
     leave(directory, json.dumps(content))
 
     assert "no JSON object" in refused(directory)
@@ -149,14 +151,14 @@ def test_what_is_no_object_fails(directory: Pinned, content: object) -> None:
 
 @pytest.mark.case("responses-S5")
 @pytest.mark.parametrize("text", [None, "", "  \n", "\u200b", 7, ["Which?"], "a" * 4001])
-def test_a_question_without_words_fails(directory: Pinned, text: object) -> None:
+def test_a_question_without_words_fails(directory: PinnedDirectory, text: object) -> None:
     leave(directory, {"request_id": "x", "question": text})
 
     refused(directory)
 
 
 @pytest.mark.case("responses-S5")
-def test_a_missing_question_fails(directory: Pinned) -> None:
+def test_a_missing_question_fails(directory: PinnedDirectory) -> None:
     leave(directory, {"request_id": "x", "options": ["EU", "US"]})
 
     refused(directory)
@@ -176,42 +178,42 @@ def test_a_missing_question_fails(directory: Pinned) -> None:
         list("ab" * 11),
     ],
 )
-def test_options_that_are_no_choice_fail(directory: Pinned, options: object) -> None:
+def test_options_that_are_no_choice_fail(directory: PinnedDirectory, options: object) -> None:
     leave(directory, GOOD | {"options": options})
 
     refused(directory)
 
 
 @pytest.mark.parametrize("options", [["Understood"], [str(n) for n in range(20)]])
-def test_one_option_and_twenty_are_a_choice(directory: Pinned, options: list[str]) -> None:
+def test_one_option_and_twenty_are_a_choice(directory: PinnedDirectory, options: list[str]) -> None:
     leave(directory, GOOD | {"options": options})
 
-    found = question_file.read(directory)
+    found = question_file.read_question_file(directory)
     assert found is not None
     assert found.options == tuple(options)
 
 
 @pytest.mark.parametrize("essentials", [["EU"], "EU", {"rows": "a" * 4096}])
-def test_essentials_that_are_none_fail(directory: Pinned, essentials: object) -> None:
+def test_essentials_that_are_none_fail(directory: PinnedDirectory, essentials: object) -> None:
     leave(directory, GOOD | {"essentials": essentials})
 
     refused(directory)
 
 
-def removed(directory: Pinned) -> None:
+def removed(directory: PinnedDirectory) -> None:
     directory.path.rmdir()
 
 
-def moved_away(directory: Pinned) -> None:
+def moved_away(directory: PinnedDirectory) -> None:
     directory.path.rename(directory.path.with_name("away"))
 
 
-def replaced(directory: Pinned) -> None:
+def replaced(directory: PinnedDirectory) -> None:
     moved_away(directory)
     directory.path.mkdir()
 
 
-def replaced_by_a_link(directory: Pinned) -> None:
+def replaced_by_a_link(directory: PinnedDirectory) -> None:
     moved_away(directory)
     directory.path.symlink_to("away")
 
@@ -219,7 +221,7 @@ def replaced_by_a_link(directory: Pinned) -> None:
 @pytest.mark.case("responses-S7")
 @pytest.mark.parametrize("do", [removed, moved_away, replaced, replaced_by_a_link])
 def test_a_directory_that_is_not_the_pinned_one_fails(
-    directory: Pinned, do: Callable[[Pinned], None]
+    directory: PinnedDirectory, do: Callable[[PinnedDirectory], None]
 ) -> None:
     do(directory)
 
@@ -228,7 +230,7 @@ def test_a_directory_that_is_not_the_pinned_one_fails(
 
 @pytest.mark.case("responses-S9")
 @pytest.mark.parametrize("content", ['{"secret-word"', {"question": 1, "secret-word": 2}])
-def test_no_error_quotes_the_file(directory: Pinned, content: Any) -> None:
+def test_no_error_quotes_the_file(directory: PinnedDirectory, content: Any) -> None:
     leave(directory, content)
 
     assert "secret" not in refused(directory)
@@ -236,15 +238,17 @@ def test_no_error_quotes_the_file(directory: Pinned, content: Any) -> None:
 
 @pytest.mark.case("responses-S8")
 @pytest.mark.parametrize("put", [a_directory, a_pipe, a_link, a_second_name])
-def test_whatever_was_left_over_is_removed(directory: Pinned, put: Callable[[Path], None]) -> None:
+def test_whatever_was_left_over_is_removed(
+    directory: PinnedDirectory, put: Callable[[Path], None]
+) -> None:
     put(directory.path / question_file.NAME)
 
     directory.remove(question_file.NAME)
 
-    assert question_file.read(directory) is None
+    assert question_file.read_question_file(directory) is None
 
 
-def test_an_emptied_directory_is_the_same_and_empty(directory: Pinned) -> None:
+def test_an_emptied_directory_is_the_same_and_empty(directory: PinnedDirectory) -> None:
     (directory.path / "kept").mkdir()
     (directory.path / "kept" / "file").write_text("x")
     (directory.path / "link").symlink_to("/")
@@ -253,38 +257,42 @@ def test_an_emptied_directory_is_the_same_and_empty(directory: Pinned) -> None:
 
     assert not any(Path(directory.path).iterdir())
     assert Path("/").exists()
-    assert question_file.read(directory) is None
+    assert question_file.read_question_file(directory) is None
 
 
 def test_two_turns_never_share_a_directory(tmp_path: Path) -> None:
-    with pinned(tmp_path / "run"), pytest.raises(DirectoryInUse), pinned(tmp_path / "run"):
+    with (
+        pin_directory(tmp_path / "run"),
+        pytest.raises(DirectoryInUse),
+        pin_directory(tmp_path / "run"),
+    ):
         pass
 
 
 def test_a_link_in_place_of_a_run_directory_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "run").symlink_to(tmp_path)
 
-    with pytest.raises(OSError, match="run"), pinned(tmp_path / "run"):
+    with pytest.raises(OSError, match="run"), pin_directory(tmp_path / "run"):
         pass
 
 
 def test_idle_directories_are_swept_and_those_in_use_are_not(tmp_path: Path) -> None:
     for name in ("old", "young", "held"):
         (tmp_path / name).mkdir()
-    with pinned(tmp_path / "held"):
+    with pin_directory(tmp_path / "held"):
         for name in ("old", "held"):
             os.utime(tmp_path / name, (0, 0))
-        assert sweep(tmp_path, older_than=60) == [tmp_path / "old"]
+        assert sweep_run_directories(tmp_path, older_than=60) == [tmp_path / "old"]
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held", "young"]
 
 
 def test_it_is_not_swept_again_at_once(tmp_path: Path) -> None:
-    sweep_if_due(tmp_path, older_than=3600)
+    sweep_run_directories_if_due(tmp_path, older_than=3600)
     (tmp_path / "old").mkdir()
     os.utime(tmp_path / "old", (0, 0))
 
-    sweep_if_due(tmp_path, older_than=3600)
+    sweep_run_directories_if_due(tmp_path, older_than=3600)
     assert (tmp_path / "old").exists()
-    sweep_if_due(tmp_path, older_than=0)
+    sweep_run_directories_if_due(tmp_path, older_than=0)
     assert not (tmp_path / "old").exists()

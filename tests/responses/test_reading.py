@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.protocols.responses.errors import Problem
-from workspace.protocols.responses.server.request import Create, read_create, request_of
+from workspace.protocols.responses.errors import ResponsesProblem
+from workspace.protocols.responses.server.request import CreateResponse, read_create, request_of
 
 
-def read(**body: Any) -> Create:
+def read(**body: Any) -> CreateResponse:
     return read_create(json.dumps(body).encode())
 
 
-def refused(raw: bytes | dict[str, Any]) -> Problem:
-    with pytest.raises(Problem) as caught:
+def refused(raw: bytes | dict[str, Any]) -> ResponsesProblem:
+    with pytest.raises(ResponsesProblem) as caught:
         read_create(raw if isinstance(raw, bytes) else json.dumps(raw).encode())
     return caught.value
 
@@ -148,5 +148,5 @@ JSON = st.recursive(
 def test_nothing_that_is_sent_breaks_it(body: object) -> None:
     try:
         read_create(json.dumps(body).encode())
-    except Problem as problem:
+    except ResponsesProblem as problem:
         assert problem.status == 400  # noqa: PT017 -- most inputs raise nothing

@@ -158,12 +158,14 @@ def test_a_worker_that_takes_over_goes_on_with_the_stream(owner: User, tmp_path:
     assert row(made).open_seq is not None
     Run.objects.update(lease_until=timezone.now())
 
-    again = claims.claim(run_id=turn.run_id, worker="another")
+    again = claims.claim_run(run_id=turn.run_id, worker="another")
     assert again is not None
-    assert not claims.append(turn.fence, [NewEvent("output", "agent:closer", "from the dead")])
+    assert not claims.append_events(
+        turn.fence, [NewEvent("output", "agent:closer", "from the dead")]
+    )
     ended = play(again)[-1]
     assert isinstance(ended, Ended)
-    assert settlement.settle(again.fence, ended)
+    assert settlement.settle_run(again.fence, ended)
 
     found = body(made["id"])
     check_whole(found)
@@ -177,7 +179,7 @@ def test_a_worker_that_gives_back_leaves_the_response_under_way(caller: Caller) 
     assert turn is not None
     play(turn)
 
-    claims.give_back(turn.fence)
+    claims.return_run(turn.fence)
     assert body(made["id"])["status"] == "in_progress"
     carry_all()
 
@@ -191,13 +193,13 @@ def test_cancelling_ends_the_stream_and_the_run(caller: Caller) -> None:
     assert turn is not None
     play(turn)
 
-    cancelled = caller.call(service.cancel, made["id"])
+    cancelled = caller.call(service.cancel_response, made["id"])
 
     assert cancelled["status"] == "cancelled"
-    assert caller.call(service.cancel, made["id"]) == cancelled
+    assert caller.call(service.cancel_response, made["id"]) == cancelled
     last = events(cancelled)[-1]
     assert (last["type"], last["response"]["status"]) == ("response.failed", "cancelled")
-    assert not claims.append(turn.fence, [NewEvent("output", "agent:closer", "too late")])
+    assert not claims.append_events(turn.fence, [NewEvent("output", "agent:closer", "too late")])
     assert Run.objects.get(pk=turn.run_id).status == RunStatus.CANCELLED
     assert carry_all() == []
     assert row(cancelled).session.state == SessionState.ACTIVE
@@ -206,7 +208,7 @@ def test_cancelling_ends_the_stream_and_the_run(caller: Caller) -> None:
 def test_cancelling_before_a_worker_comes_starts_nothing(caller: Caller) -> None:
     made = caller.send(input="hello", background=True)
 
-    caller.call(service.cancel, made["id"])
+    caller.call(service.cancel_response, made["id"])
 
     assert carry_all() == []
     assert body(made["id"])["output"] == []
@@ -222,7 +224,7 @@ def test_cancelling_a_turn_with_an_answer_never_loses_the_answer(
         background=True,
     )
 
-    caller.call(service.cancel, child["id"])
+    caller.call(service.cancel_response, child["id"])
     assert carry_all() == []
     assert row(child).session.state == SessionState.PAUSED
     controls.resume_session(session_id=row(child).session_id, by=owner)
@@ -237,7 +239,7 @@ def test_cancelling_a_turn_with_an_answer_never_loses_the_answer(
 def test_only_a_background_response_under_way_is_cancelled(caller: Caller) -> None:
     for made in (caller.send(input="hello"), caller.create("hello", background=True)):
         with pytest.raises(Refused) as no:
-            caller.call(service.cancel, made["id"])
+            caller.call(service.cancel_response, made["id"])
         assert (no.value.status, no.value.param) == (400, "response_id")
 
 
@@ -249,7 +251,7 @@ def test_a_run_stopped_on_the_page_goes_on_with_the_same_response(
     assert turn is not None
     play(turn)
 
-    controls.stop(session_id=turn.session_id, by=owner)
+    controls.stop_session(session_id=turn.session_id, by=owner)
     assert body(made["id"])["status"] == "in_progress"
     controls.resume_session(session_id=turn.session_id, by=owner)
     carry_all()
@@ -320,10 +322,10 @@ def test_a_deleted_response_is_gone_and_its_thread_is_kept(caller: Caller) -> No
     found = caller.ask()
     session = ask_of(found).session
 
-    caller.call(service.delete, found["id"])
+    caller.call(service.delete_response, found["id"])
 
     with pytest.raises(Refused) as no:
-        caller.call(service.retrieve, found["id"])
+        caller.call(service.retrieve_response, found["id"])
     assert no.value.status == 404
     assert not ResponseEvent.objects.exists()
     assert session.events.filter(kind="asked").exists()
@@ -335,7 +337,7 @@ def test_a_question_is_not_asked_twice_by_a_run_begun_twice(owner: User, tmp_pat
     turn = claimed()
     assert turn is not None
     play(turn)
-    claims.give_back(turn.fence)
+    claims.return_run(turn.fence)
 
     carry_all()
 

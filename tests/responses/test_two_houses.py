@@ -21,7 +21,7 @@ from agents import controls
 from agents.lifecycle import RunStatus
 from agents.models import Agent, Event, Run, Session
 from agents.registration import open_session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.models import Ask
 from tests.conftest import SERVER
 from tests.database import TestServer
@@ -131,7 +131,7 @@ def test_whoever_dies_nothing_is_lost_or_asked_twice(
     session = open_session(console.agent)
     Session.objects.filter(agent=console.agent, is_home=True).update(is_home=False)
     Session.objects.filter(pk=session.pk).update(is_home=True)
-    controls.start(session_id=session.pk, by=console.owner)
+    controls.start_session(session_id=session.pk, by=console.owner)
 
     eventually(lambda: under_way(console, before), "the house is at work")
     strike(console, victim, step == "asking")
@@ -139,7 +139,7 @@ def test_whoever_dies_nothing_is_lost_or_asked_twice(
     ask = Ask.objects.get(session=session)
     strike(console, victim, step == "waiting")
     first = newest(console)
-    done = answer(ask_id=ask.pk, by=console.owner, option=ask.options.get(label="EU").key)
+    done = answer_ask(ask_id=ask.pk, by=console.owner, option=ask.options.get(label="EU").key)
     assert isinstance(done, Answered)
     eventually(lambda: under_way(console, first), "the house goes on")
     strike(console, victim, step == "answering")

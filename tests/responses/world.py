@@ -26,8 +26,8 @@ from agents.running.transcript import Transcript
 from asks.models import Ask
 from workspace.accounts import api_keys
 from workspace.demo.worlds import PROGRAMS
-from workspace.protocols.responses.agent.runtime import HybridRuntime, runs_folder
-from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.agent.runtime import ResponsesRuntime, runs_folder
+from workspace.protocols.responses.errors import ResponsesProblem
 from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server import service
 from workspace.protocols.responses.server.events import body_of
@@ -84,7 +84,7 @@ def key_for(
 class Refused(Exception):
     """What the door said no with."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ResponsesProblem) -> None:
         super().__init__(problem.message)
         self.status, self.code, self.param = problem.status, problem.code, problem.param
         self.headers = problem.headers
@@ -101,8 +101,8 @@ class Caller:
         raw = json.dumps(body).encode()
         request = self._requests.post(path, raw, content_type="application/json")
         try:
-            return body_of(service.create(request, raw).response)
-        except Problem as problem:
+            return body_of(service.create_response(request, raw).response)
+        except ResponsesProblem as problem:
             raise Refused(problem) from problem
 
     def create(self, request: object = None, **more: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Caller:
         """One of the door's other verbs."""
         try:
             return what(self._requests.get(f"/v1/responses/{public_id}", query), public_id)
-        except Problem as problem:
+        except ResponsesProblem as problem:
             raise Refused(problem) from problem
 
 
@@ -192,7 +192,7 @@ async def in_this_thread(work: Callable[..., Any], *arguments: Any) -> Any:
 
 def play(turn: Turn, taker: Any = None) -> list[TurnEvent]:
     """What a runtime tells in one turn, written down as the dispatch service does."""
-    taker = taker or HybridRuntime(read=in_this_thread)
+    taker = taker or ResponsesRuntime(read=in_this_thread)
 
     async def listen() -> list[TurnEvent]:
         told = []
@@ -209,7 +209,7 @@ def play(turn: Turn, taker: Any = None) -> list[TurnEvent]:
 def claimed(run: Run | None = None) -> Turn | None:
     """The oldest queued run, claimed."""
     run = run or Run.objects.filter(status=RunStatus.QUEUED).order_by("pk").first()
-    return claims.claim(run_id=run.pk, worker="test") if run else None
+    return claims.claim_run(run_id=run.pk, worker="test") if run else None
 
 
 def carry_all(taker: Any = None) -> list[Ended]:
@@ -218,6 +218,6 @@ def carry_all(taker: Any = None) -> list[Ended]:
     while turn := claimed():
         last = play(turn, taker)[-1]
         assert isinstance(last, Ended)
-        assert settlement.settle(turn.fence, last)
+        assert settlement.settle_run(turn.fence, last)
         ended.append(last)
     return ended

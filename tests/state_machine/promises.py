@@ -6,8 +6,8 @@ from django.db import connection
 
 from agents.lifecycle import LIVE_RUNS
 from agents.models import Run, Session
-from agents.status import standing
-from agents.transitions import facts_of
+from agents.status import derive_status
+from agents.transitions import status_facts
 
 IDLE_SESSIONS = """
     SELECT session.* FROM agents_session session JOIN agents_agent agent ON agent.id = agent_id
@@ -88,6 +88,6 @@ def check_all() -> None:
     assert not broken, f"broken, with ids: {broken}"
     live = {run.session_id: run for run in Run.objects.filter(status__in=LIVE_RUNS)}
     for session in Session.objects.select_related("agent"):
-        derived = standing(facts_of(session, live.get(session.pk)))
+        derived = derive_status(status_facts(session, live.get(session.pk)))
         stored = (session.status, session.status_reason)
         assert stored == (derived.status, derived.reason), f"{session.pk} is stored as {stored}"

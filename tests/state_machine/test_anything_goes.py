@@ -35,15 +35,15 @@ from agents.lifecycle import (
 from agents.models import Agent, InboxItem, Run, Session
 from agents.registration import open_session
 from agents.running.runtime import Ended, Fence, Mail, Turn
-from asks.answering import Answered, answer
-from asks.asking_again import reopen
+from asks.answering import Answered, answer_ask
+from asks.asking_again import reopen_ask
 from asks.drafts import AskDraft
-from asks.expiry import expire_due
+from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Verdict
 from asks.refusals import Refused
-from asks.retirement import retire
-from asks.withdrawing import withdraw
+from asks.retirement import retire_agent
+from asks.withdrawing import withdraw_ask
 from tests.factories import (
     REFUND,
     AgentFactory,
@@ -106,11 +106,11 @@ class Workspace(RuleBasedStateMachine):
         """One session waits for two answers, one runs with a message, one is owed a verdict."""
         waiting, running = map(home_of, self.agents)
         answered = open_session(self.agents[0])
-        claims.claim(run_id=waiting.runs.get().pk, worker="first")
+        claims.claim_run(run_id=waiting.runs.get().pk, worker="first")
         for run in runs(RunStatus.RUNNING):
             fence = Fence(run.pk, run.session_id, run.epoch)
             two = (draft("1:one"), draft("1:bound", action=REFUND))
-            settlement.settle(fence, Ended(outcome=Outcome.BLOCKED, asks=two))
+            settlement.settle_run(fence, Ended(outcome=Outcome.BLOCKED, asks=two))
         verdict_on(ask(answered, draft("1:one"))[0], self.owner)
         woken = messages.post_message(session_id=running.pk, by=self.owner, text="Hello.")
         assert woken is not None
@@ -124,7 +124,7 @@ class Workspace(RuleBasedStateMachine):
         self.claim_run(one_of(runs(RunStatus.QUEUED), pick))
 
     def claim_run(self, run: Run) -> None:
-        turn = claims.claim(run_id=run.pk, worker="somebody")
+        turn = claims.claim_run(run_id=run.pk, worker="somebody")
         assert turn is not None
         assert turn.epoch == run.epoch + 1
         self.turns[run.pk] = turn
@@ -136,7 +136,7 @@ class Workspace(RuleBasedStateMachine):
         turn = self.turns.pop(run.pk)
         drafts = tuple(self.draft(run, key) for key in keys)
         mails = (Mail(to, "Hello."),) if to else ()
-        assert settlement.settle(turn.fence, Ended(outcome=outcome, asks=drafts, mails=mails))
+        assert settlement.settle_run(turn.fence, Ended(outcome=outcome, asks=drafts, mails=mails))
         if outcome in COMPLETED_OUTCOMES:
             given = InboxItem.objects.filter(leased_by=run)
             self.carried.update(given.values_list("pk", flat=True))
@@ -163,7 +163,7 @@ class Workspace(RuleBasedStateMachine):
         turn = self.turns.pop(run.pk)
         self.lost.append(turn)
         if given_back:
-            assert claims.give_back(turn.fence)
+            assert claims.return_run(turn.fence)
         else:
             Run.objects.filter(pk=run.pk).update(lease_until=database_now() - PAST)
             self.claim_run(run)
@@ -172,9 +172,11 @@ class Workspace(RuleBasedStateMachine):
     @rule(pick=PICK)
     def a_lost_claim_settles(self, pick: int) -> None:
         turn = self.lost[pick % len(self.lost)]
-        assert not settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),)))
-        assert not claims.renew(turn.fence)
-        assert not claims.give_back(turn.fence)
+        assert not settlement.settle_run(
+            turn.fence, Ended(outcome=Outcome.WORK_DONE, asks=(draft(),))
+        )
+        assert not claims.renew_claim(turn.fence)
+        assert not claims.return_run(turn.fence)
 
     # What people do
 
@@ -187,8 +189,8 @@ class Workspace(RuleBasedStateMachine):
         echo = echo_of(asked) if hasattr(asked, "gate") else None
         if echo and choice == "stale":
             echo["run_version"] = "0.0"
-        result = answer(ask_id=asked.pk, by=self.owner, option=option, echo=echo)
-        again = answer(ask_id=asked.pk, by=self.owner, option=option, echo=echo)
+        result = answer_ask(ask_id=asked.pk, by=self.owner, option=option, echo=echo)
+        again = answer_ask(ask_id=asked.pk, by=self.owner, option=option, echo=echo)
         if isinstance(result, Answered):
             assert isinstance(again, Answered)
             assert again.repeated
@@ -201,15 +203,15 @@ class Workspace(RuleBasedStateMachine):
         asked = one_of(asks(AskStatus.OPEN), pick)
         if by_time:
             Ask.objects.filter(pk=asked.pk).update(expires_at=database_now() - PAST)
-            assert expire_due() == 1
+            assert expire_due_asks() == 1
         else:
-            assert isinstance(withdraw(ask_id=asked.pk, by=self.owner), Ask)
+            assert isinstance(withdraw_ask(ask_id=asked.pk, by=self.owner), Ask)
         assert not Verdict.objects.filter(ask=asked).exists()
 
     @there_are(partial(asks, AskStatus.EXPIRED))
     @rule(pick=PICK)
     def ask_again(self, pick: int) -> None:
-        reopen(ask_id=one_of(asks(AskStatus.EXPIRED), pick).pk, by=self.owner)
+        reopen_ask(ask_id=one_of(asks(AskStatus.EXPIRED), pick).pk, by=self.owner)
 
     @rule(pick=PICK)
     def message(self, pick: int) -> None:
@@ -232,7 +234,7 @@ class Workspace(RuleBasedStateMachine):
         if verb == "retire" and len(self.lost) > 5 and agent is self.agents[1]:
             ended = runs(RunStatus.RUNNING).filter(session__agent=agent)
             self.lost += [self.turns.pop(run.pk) for run in ended]
-            retire(agent_id=agent.pk, by=self.owner)
+            retire_agent(agent_id=agent.pk, by=self.owner)
         elif verb != "retire":
             getattr(controls, verb)(agent_id=agent.pk, by=self.owner)
 
@@ -243,7 +245,7 @@ class Workspace(RuleBasedStateMachine):
     def time_passes(self, pick: int) -> None:
         session = one_of(Session.objects.filter(wake_at__isnull=False), pick)
         Session.objects.filter(pk=session.pk).update(wake_at=database_now())
-        tick.tick()
+        tick.run_tick()
 
     # What holds
 
@@ -264,13 +266,13 @@ class Workspace(RuleBasedStateMachine):
         for agent in self.agents:
             controls.resume_agent(agent_id=agent.pk, by=self.owner)
         for session in Session.objects.exclude(state=SessionState.ENDED):
-            controls.start(session_id=session.pk, by=self.owner)
+            controls.start_session(session_id=session.pk, by=self.owner)
         for _ in range(3):
             for run in runs(RunStatus.QUEUED):
                 self.claim_run(run)
             for run in runs(RunStatus.RUNNING):
                 turn = self.turns.pop(run.pk)
-                assert settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+                assert settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE))
         check_all()
         owed = InboxItem.objects.exclude(state__in=[InboxState.ACKED, InboxState.DEAD])
         assert not owed.exclude(session__state=SessionState.ENDED).exists()

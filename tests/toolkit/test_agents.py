@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workspace.toolkit import Agent, BadTool, NoSuchAgent, agent_named, tool
+from workspace.toolkit import AgentDefinition, BadTool, NoSuchAgent, agent_named, tool
 
 
 @tool
@@ -15,7 +15,7 @@ def ping() -> str:
     return "pong"
 
 
-billing = Agent(instructions="Bill.", tools=[ping])
+billing = AgentDefinition(instructions="Bill.", tools=[ping])
 
 
 def test_a_definition_is_found_by_its_name() -> None:
@@ -25,7 +25,7 @@ def test_a_definition_is_found_by_its_name() -> None:
 
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(BadTool):
-        Agent(tools=[ping, ping])
+        AgentDefinition(tools=[ping, ping])
 
 
 @pytest.mark.parametrize(

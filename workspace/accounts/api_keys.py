@@ -98,10 +98,10 @@ def _write_down(kind: str, key: ApiKey, *, by: User | None) -> None:
         "person": key.person.get_username() if key.person else None,
     }
     actor = f"human:{by.get_username()}" if by else "system"
-    chain.about(kind, key.pk, names=names, actor=actor)
+    chain.append_row(kind, key.pk, names=names, actor=actor)
 
 
-def authenticate(request: HttpRequest) -> ApiKey | None:
+def authenticate_key(request: HttpRequest) -> ApiKey | None:
     """The living key a request carries, with its person and agent, or none. One query."""
     match = _BEARER.match(request.headers.get("Authorization", ""))
     if match is None:
@@ -114,9 +114,9 @@ def authenticate(request: HttpRequest) -> ApiKey | None:
     return key
 
 
-def require(request: HttpRequest, *scopes: str) -> ApiKey:
+def require_key(request: HttpRequest, *scopes: str) -> ApiKey:
     """The key of a request, if it holds one of the scopes. Raises KeyRefused."""
-    key = authenticate(request)
+    key = authenticate_key(request)
     if key is None:
         raise KeyRefused(401, "no_key", "Send a living API key as Authorization: Bearer <key>.")
     if not set(scopes) & set(key.scopes):
@@ -125,8 +125,8 @@ def require(request: HttpRequest, *scopes: str) -> ApiKey:
     return key
 
 
-authenticate_async = sync_to_async(authenticate)
-require_async = sync_to_async(require)
+authenticate_async = sync_to_async(authenticate_key)
+require_async = sync_to_async(require_key)
 
 
 def agents_of(key: ApiKey) -> QuerySet[Agent]:
@@ -139,7 +139,7 @@ def agents_of(key: ApiKey) -> QuerySet[Agent]:
     return agents if key.agent_id or key.person_id else agents.none()
 
 
-def reaches(key: ApiKey, agent: Agent) -> bool:
+def key_reaches(key: ApiKey, agent: Agent) -> bool:
     """Whether an agent is among those a key reaches."""
     if key.agent_id is None and key.person_id is None:
         return False
@@ -152,7 +152,7 @@ def agents_serving(key: ApiKey, *runtimes: str) -> list[Agent]:
     """The agents of these runtimes that a key reaches, the oldest first."""
     if key.agent is None:
         return list(agents_of(key).filter(runtime__in=runtimes).order_by("pk"))
-    served = key.agent.runtime in runtimes and reaches(key, key.agent)
+    served = key.agent.runtime in runtimes and key_reaches(key, key.agent)
     return [key.agent] if served else []
 
 

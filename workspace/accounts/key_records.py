@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from asks.ledger.record_facts import Told
+from asks.ledger.record_facts import FactSource
 
 _MADE: LiteralString = """
 'id', k.id, 'name', k.name, 'prefix', k.prefix, 'sha256', k.hash, 'scopes', to_jsonb(k.scopes),
@@ -20,7 +20,7 @@ SELECT k.id, jsonb_build_object('key', jsonb_build_object({_MADE}, 'revoked_at',
   to_char(k.revoked_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) AS facts
 FROM workspace_apikey k WHERE k.id = ANY(%s)
 """  # noqa: S608  made of the texts above only
-KINDS = {"key_created": Told("key", _CREATED), "key_revoked": Told("key", _REVOKED)}
+KINDS = {"key_created": FactSource("key", _CREATED), "key_revoked": FactSource("key", _REVOKED)}
 UNRECORDED: dict[str, LiteralString] = {
     "key": """
 SELECT k.id FROM workspace_apikey k WHERE NOT EXISTS (

@@ -17,7 +17,7 @@ from asks.refusals import Answer, Refused
 from workspace.accounts import api_keys
 from workspace.api import attempts, shapes, views
 from workspace.api.door import Call
-from workspace.api.problems import ApiProblem, FieldError, not_found, of_refused
+from workspace.api.problems import ApiProblem, FieldError, not_found, problem_of_refusal
 from workspace.models import ApiKey
 
 
@@ -28,17 +28,17 @@ def list_asks(call: Call) -> shapes.Asks:
     if query.after is not None:
         opened_at, pk = _place(query.after)
         asks = asks.filter(Q(opened_at__gt=opened_at) | Q(opened_at=opened_at, pk__gt=pk))
-    rows = list(views.with_all(asks)[: query.limit + 1])
+    rows = list(views.with_related(asks)[: query.limit + 1])
     page = rows[: query.limit]
     more = _cursor(page[-1]) if len(rows) > query.limit else None
-    return shapes.Asks(asks=[views.ask(row) for row in page], next=more)
+    return shapes.Asks(asks=[views.ask_shape(row) for row in page], next=more)
 
 
-def get_ask(call: Call) -> shapes.Ask:
-    return views.ask(_ask(call))
+def get_ask(call: Call) -> shapes.AskShape:
+    return views.ask_shape(_ask(call))
 
 
-def answer_ask(call: Call) -> shapes.Answered:
+def post_answer(call: Call) -> shapes.AnsweredShape:
     """Answer as the key's person; a refusal is recorded and raised."""
     body: shapes.AnswerBody = call.body
     echo = body.binding.model_dump(exclude_none=True) if body.binding else None
@@ -46,22 +46,26 @@ def answer_ask(call: Call) -> shapes.Answered:
     given = {"option": body.option, "text": body.text, "echo": echo, "edited": body.edited}
     attempt = Answer(by=person, via="api", **given)
     _check_reach(call, attempt)
-    done = answering.answer(ask_id=call.ids["ask_id"], by=person, via="api", **given)
+    done = answering.answer_ask(ask_id=call.ids["ask_id"], by=person, via="api", **given)
     if isinstance(done, Refused):
-        raise of_refused(done)
+        raise problem_of_refusal(done)
     decided = isinstance(done, Answered)
-    return shapes.Answered(ask=views.ask(_ask(call)), repeated=done.repeated, decided=decided)
+    return shapes.AnsweredShape(
+        ask=views.ask_shape(_ask(call)), repeated=done.repeated, decided=decided
+    )
 
 
-def cancel_ask(call: Call) -> shapes.Withdrawn:
+def post_cancel(call: Call) -> shapes.Withdrawn:
     """Withdraw as the key's person. It approves nothing."""
     body: shapes.CancelBody = call.body
     person = _person(call.key)
     _check_reach(call, Answer(by=person, text=body.reason, via="api"))
-    done = withdrawing.withdraw(ask_id=call.ids["ask_id"], by=person, reason=body.reason, via="api")
+    done = withdrawing.withdraw_ask(
+        ask_id=call.ids["ask_id"], by=person, reason=body.reason, via="api"
+    )
     if isinstance(done, Refused):
-        raise of_refused(done)
-    return shapes.Withdrawn(ask=views.ask(_ask(call)))
+        raise problem_of_refusal(done)
+    return shapes.Withdrawn(ask=views.ask_shape(_ask(call)))
 
 
 def asks_of(key: ApiKey) -> QuerySet[Ask]:
@@ -83,7 +87,7 @@ def _filtered(asks: QuerySet[Ask], query: shapes.AskQuery) -> QuerySet[Ask]:
 
 
 def _ask(call: Call) -> Ask:
-    row = views.with_all(asks_of(call.key)).filter(pk=call.ids["ask_id"]).first()
+    row = views.with_related(asks_of(call.key)).filter(pk=call.ids["ask_id"]).first()
     if row is None:
         raise not_found("There is no such question.")
     return row
@@ -97,8 +101,8 @@ def _check_reach(call: Call, attempt: Answer) -> None:
     refused = refusals.not_found()
     ask = Ask.objects.filter(pk=ask_id).first()
     with transaction.atomic():
-        refusals.record(refused, attempt, ask=ask, ask_ref=ask_id)
-    raise of_refused(refused)
+        refusals.record_refusal(refused, attempt, ask=ask, ask_ref=ask_id)
+    raise problem_of_refusal(refused)
 
 
 def _person(key: ApiKey) -> User:

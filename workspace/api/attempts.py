@@ -20,7 +20,7 @@ AGENTS_NEVER = (
 TRIES = Tries(20, 60.0)
 
 
-def record(key: ApiKey, ask_id: int, why: str) -> float:
+def record_attempt(key: ApiKey, ask_id: int, why: str) -> float:
     """Keep the attempt like any refusal; an agent's as the attempted self-approval that it is.
 
     0, or how many seconds a key that tries again and again has to wait: then nothing is kept.
@@ -43,7 +43,7 @@ def _keep(key: ApiKey, ask_id: int, why: str) -> None:
         detail=f"Key “{key.name}”: {detail}"[:1000],
         via="api",
     )
-    chain.refusal(refusal, actor=actor_of(key))
+    chain.append_refusal(refusal, actor=actor_of(key))
 
 
 def actor_of(key: ApiKey) -> str:

@@ -21,7 +21,7 @@ from agents.text import json_input
 from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
 from workspace.api import attempts
-from workspace.api.problems import ApiProblem, of_key, of_shape
+from workspace.api.problems import ApiProblem, problem_of_key, problem_of_shape
 from workspace.api.shapes import NoQuery
 from workspace.models import ApiKey
 
@@ -67,7 +67,7 @@ class Operation:
         return tuple(sorted(always | with_body | deciding | set(self.refusals)))
 
 
-def serve(
+def serve_operation(
     request: HttpRequest, operations: Sequence[Operation], ids: dict[str, int]
 ) -> HttpResponse:
     """Answer a request to a path that has these operations."""
@@ -76,7 +76,7 @@ def serve(
     except ApiProblem as problem:
         response = problem.as_response()
     except KeyRefused as refused:
-        response = of_key(refused).as_response()
+        response = problem_of_key(refused).as_response()
     response.headers.setdefault("Cache-Control", "no-store")
     response.headers["Vary"] = "Accept, Authorization"
     return response
@@ -130,10 +130,10 @@ def _is_refused(params: str) -> bool:
 
 def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> ApiKey:
     try:
-        return api_keys.require(request, *operation.scopes)
+        return api_keys.require_key(request, *operation.scopes)
     except KeyRefused as refused:
         if refused.key is not None and operation.decides:
-            if wait := attempts.record(refused.key, ids["ask_id"], refused.detail):
+            if wait := attempts.record_attempt(refused.key, ids["ask_id"], refused.detail):
                 raise _too_many(wait) from refused
             if refused.key.is_an_agents:
                 raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER) from refused
@@ -152,7 +152,7 @@ def _query(request: HttpRequest, operation: Operation) -> BaseModel:
     try:
         return operation.query.model_validate(given)
     except ValidationError as error:
-        raise of_shape(error, "query") from error
+        raise problem_of_shape(error, "query") from error
 
 
 def _body(request: HttpRequest, shape: type[BaseModel]) -> BaseModel:
@@ -162,7 +162,7 @@ def _body(request: HttpRequest, shape: type[BaseModel]) -> BaseModel:
     try:
         return shape.model_validate(_parsed(raw) if raw else {})
     except ValidationError as error:
-        raise of_shape(error, "body") from error
+        raise problem_of_shape(error, "body") from error
 
 
 def _raw_body(request: HttpRequest) -> bytes:
@@ -191,6 +191,6 @@ def _check_media_type(request: HttpRequest) -> None:
 def _parsed(raw: bytes) -> object:
     """The JSON of a body. A name twice in one object is refused: which one counts is a guess."""
     try:
-        return json_input.read_strictly(raw)
+        return json_input.read_json_strictly(raw)
     except ValueError as error:
         raise ApiProblem(400, "malformed", f"The body is not JSON: {str(error)[:200]}.") from error

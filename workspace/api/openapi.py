@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from workspace.api import problems, shapes
 from workspace.api.door import MAX_BODY, Operation
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 @functools.cache
-def document() -> Json:
+def openapi_document() -> Json:
     """The whole document. Made once: nothing in it depends on who asks."""
     paths: dict[str, Json] = {}
     for operation in OPERATIONS:
@@ -89,7 +89,7 @@ def _response(operation: Operation, status: int) -> Json:
 
 
 def _ref(shape: type[BaseModel]) -> Json:
-    return {"$ref": REFS.format(model=shape.__name__)}
+    return {"$ref": REFS.format(model=shapes.published_name(shape))}
 
 
 def _schemas() -> Json:
@@ -100,9 +100,15 @@ def _schemas() -> Json:
     schemas: Json = {}
     for models, mode in ((coming, "validation"), ([*going, problems.Problem], "serialization")):
         unique = dict.fromkeys(models)
-        _, made = models_json_schema([(model, mode) for model in unique], ref_template=REFS)  # type: ignore[misc]
+        inputs: Any = [(model, mode) for model in unique]
+        _, made = models_json_schema(inputs, ref_template=REFS, schema_generator=_PublishedNames)
         schemas.update(made["$defs"])
     return {name: schema for name, schema in sorted(schemas.items()) if name not in _QUERIES}
+
+
+class _PublishedNames(GenerateJsonSchema):
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(name).removesuffix("Shape")
 
 
 _QUERIES = {model.__name__ for model in (shapes.AskQuery, shapes.EventQuery, shapes.NoQuery)}

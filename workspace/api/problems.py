@@ -9,7 +9,7 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from asks.refusals import Refused
 from workspace.accounts.api_keys import KeyRefused
 
@@ -95,7 +95,7 @@ def not_found(what: str = "There is nothing here.") -> ApiProblem:
     return ApiProblem(404, "not_found", what)
 
 
-def of_refused(refused: Refused) -> ApiProblem:
+def problem_of_refusal(refused: Refused) -> ApiProblem:
     """A turned down answer, with what the ask is now and what replaced it."""
     ask = refused.ask
     more = {
@@ -106,7 +106,7 @@ def of_refused(refused: Refused) -> ApiProblem:
         FieldError(
             field=_named(("edited", flaw.path) if flaw.path else ("edited",)),
             where="body",
-            detail=storable(flaw.why),
+            detail=make_storable(flaw.why),
         )
         for flaw in refused.flaws
     ]
@@ -115,11 +115,11 @@ def of_refused(refused: Refused) -> ApiProblem:
     )
 
 
-def of_key(refused: KeyRefused) -> ApiProblem:
+def problem_of_key(refused: KeyRefused) -> ApiProblem:
     return ApiProblem(refused.status, refused.reason, refused.detail, headers=refused.headers)
 
 
-def of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProblem:
+def problem_of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProblem:
     """Each field that is wrong, by name. What was sent is not repeated."""
     errors = [
         FieldError(
@@ -135,7 +135,7 @@ def of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProb
 
 def _named(place: tuple[int | str, ...]) -> str:
     """The path of a field. Its name may be whatever was sent: half a character, or very long."""
-    return str(storable(".".join(str(part) for part in place)[:200]))
+    return str(make_storable(".".join(str(part) for part in place)[:200]))
 
 
 def _in_words(kind: str, message: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.events import log as events
+from agents.events.log import events_after
 from agents.models import Session
 from workspace.accounts import api_keys
 from workspace.api import shapes, views
@@ -10,8 +10,8 @@ from workspace.api.door import Call
 from workspace.api.problems import ApiProblem, not_found
 
 
-def get_session(call: Call) -> shapes.Session:
-    return views.session(_session(call))
+def get_session(call: Call) -> shapes.SessionShape:
+    return views.session_shape(_session(call))
 
 
 def list_events(call: Call) -> shapes.Events:
@@ -21,8 +21,8 @@ def list_events(call: Call) -> shapes.Events:
     if query.after > session.last_seq:
         ahead = f"This session has events up to {session.last_seq} only. Read it from the start."
         raise ApiProblem(409, "cursor_ahead", ahead)
-    rows = events.after(session.pk, query.after, limit=query.limit)
-    return shapes.Events(events=[views.event(row) for row in rows], last_seq=session.last_seq)
+    rows = events_after(session.pk, query.after, limit=query.limit)
+    return shapes.Events(events=[views.event_shape(row) for row in rows], last_seq=session.last_seq)
 
 
 def _session(call: Call) -> Session:

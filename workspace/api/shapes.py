@@ -14,21 +14,26 @@ Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Limit = Annotated[int, Field(ge=1, le=200)]
 
 
+def published_name(shape: type) -> str:
+    """The name of a shape in the OpenAPI document: ``AskShape`` is published as ``Ask``."""
+    return shape.__name__.removesuffix("Shape")
+
+
 class _Out(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", model_title_generator=published_name)
 
 
 class _In(BaseModel):
     """Strict: no field that is not named, no value that has to be converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, model_title_generator=published_name)
 
 
 class _Query(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Binding(_Out):
+class BindingShape(_Out):
     """What an answer to this ask must echo, exactly."""
 
     action_hash: str
@@ -36,7 +41,7 @@ class Binding(_Out):
     run_version: str
 
 
-class Option(_Out):
+class OptionShape(_Out):
     key: str
     label: str
     detail: str
@@ -44,7 +49,7 @@ class Option(_Out):
     meaning: Meaning
 
 
-class Action(_Out):
+class ActionShape(_Out):
     """What an approval releases: exactly this operation with exactly these params."""
 
     operation: str
@@ -56,7 +61,7 @@ class Action(_Out):
     may_edit: bool = Field(description="Whether an approval may come with `edited` params.")
 
 
-class Verdict(_Out):
+class VerdictShape(_Out):
     option: str | None = Field(description="The key of the chosen option.")
     label: str = Field(description="The option's label as it was shown.")
     text: str
@@ -68,7 +73,7 @@ class Verdict(_Out):
     edited: Any = Field(description="The params that were approved instead; null for those asked.")
 
 
-class Vote(_Out):
+class VoteShape(_Out):
     voter: str
     in_the_name_of: str
     option: str
@@ -76,26 +81,26 @@ class Vote(_Out):
     cast_at: datetime
 
 
-class Agent(_Out):
+class AgentShape(_Out):
     slug: str
     name: str
 
 
-class Ask(_Out):
+class AskShape(_Out):
     id: int
     path: str = Field(description="Where a person answers it.")
     kind: AskKind
     status: AskStatus
-    agent: Agent
+    agent: AgentShape
     session: int
     run: int = Field(description="The number of the run that asked.")
     request_key: str
     prompt: str
-    options: list[Option]
+    options: list[OptionShape]
     free_text: bool = Field(description="Whether words alone are an answer.")
     gated: bool = Field(description="Money-critical: it is answered by the signed channel only.")
-    action: Action | None
-    binding: Binding | None
+    action: ActionShape | None
+    binding: BindingShape | None
     context: dict[str, Any]
     opened_at: datetime
     expires_at: datetime | None
@@ -106,27 +111,27 @@ class Ask(_Out):
     answered_by: str | None = Field(description="The group that answers it; null for the owners.")
     confidential: bool
     claimed_by: str | None
-    votes: list[Vote] = Field(description="Of those that are cast, where several decide.")
+    votes: list[VoteShape] = Field(description="Of those that are cast, where several decide.")
     replaces: int | None = Field(description="The stale ask that this one is asked instead of.")
     replaced_by: int | None
-    verdict: Verdict | None
+    verdict: VerdictShape | None
 
 
 class Asks(_Out):
     """One page, longest wait first."""
 
-    asks: list[Ask]
+    asks: list[AskShape]
     next: str | None = Field(description="Send it as `after` for the next page; null at the end.")
 
 
-class Answered(_Out):
-    ask: Ask
+class AnsweredShape(_Out):
+    ask: AskShape
     repeated: bool = Field(description="Whether this very answer had been recorded before.")
     decided: bool = Field(description="False for a vote after which others still have to vote.")
 
 
 class Withdrawn(_Out):
-    ask: Ask
+    ask: AskShape
 
 
 class LiveRun(_Out):
@@ -136,11 +141,11 @@ class LiveRun(_Out):
     started_at: datetime | None
 
 
-class Session(_Out):
+class SessionShape(_Out):
     id: int
     path: str = Field(description="Where a person follows it.")
     title: str
-    agent: Agent
+    agent: AgentShape
     state: SessionState
     status: Status
     status_reason: str
@@ -153,7 +158,7 @@ class Session(_Out):
     created_at: datetime
 
 
-class Event(_Out):
+class EventShape(_Out):
     seq: int
     kind: str
     actor: str = Field(description="human:<name>, agent:<slug> or system.")
@@ -164,7 +169,7 @@ class Event(_Out):
 
 
 class Events(_Out):
-    events: list[Event]
+    events: list[EventShape]
     last_seq: int = Field(description="The newest there is.")
 
 

@@ -13,16 +13,16 @@ from django.views.decorators.csrf import csrf_exempt
 from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
 from workspace.api import openapi
-from workspace.api.door import Operation, check_accept, not_allowed, serve
+from workspace.api.door import Operation, check_accept, not_allowed, serve_operation
 from workspace.api.operations import OPERATIONS
-from workspace.api.problems import ApiProblem, not_found, of_key
+from workspace.api.problems import ApiProblem, not_found, problem_of_key
 
 
 def _view(operations: list[Operation]) -> Callable[..., HttpResponse]:
     @csrf_exempt
     @login_not_required
     def view(request: HttpRequest, **ids: int) -> HttpResponse:
-        return serve(request, operations, ids)
+        return serve_operation(request, operations, ids)
 
     return view
 
@@ -35,11 +35,11 @@ def document(request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
             raise not_allowed(["GET", "HEAD"])
         check_accept(request)
-        if not request.user.is_authenticated and api_keys.authenticate(request) is None:
-            raise of_key(KeyRefused(401, "no_key", "Sign in, or send a living API key."))
+        if not request.user.is_authenticated and api_keys.authenticate_key(request) is None:
+            raise problem_of_key(KeyRefused(401, "no_key", "Sign in, or send a living API key."))
     except ApiProblem as problem:
         return problem.as_response()
-    said = json.dumps(openapi.document(), indent=1)
+    said = json.dumps(openapi.openapi_document(), indent=1)
     return HttpResponse(said, content_type="application/json", headers={"Cache-Control": "private"})
 
 

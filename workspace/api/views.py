@@ -12,7 +12,7 @@ from asks.policies import terms
 from workspace.api import shapes
 
 
-def with_all(asks: QuerySet[Ask]) -> QuerySet[Ask]:
+def with_related(asks: QuerySet[Ask]) -> QuerySet[Ask]:
     """Asks with everything that is shown of them: three queries for any number."""
     return asks.select_related(
         "agent",
@@ -31,10 +31,10 @@ def with_all(asks: QuerySet[Ask]) -> QuerySet[Ask]:
     )
 
 
-def ask(row: Ask) -> shapes.Ask:
+def ask_shape(row: Ask) -> shapes.AskShape:
     gate, verdict = getattr(row, "gate", None), getattr(row, "verdict", None)
     replaces = getattr(row, "supersedes", None)
-    return shapes.Ask(
+    return shapes.AskShape(
         id=row.pk,
         path=f"/asks/{row.pk}/",
         kind=row.kind,
@@ -48,7 +48,7 @@ def ask(row: Ask) -> shapes.Ask:
         free_text=row.free_text,
         gated=row.money_critical,
         action=_action(row, gate) if gate else None,
-        binding=shapes.Binding(**binding.of_gate(gate).as_echo()) if gate else None,
+        binding=shapes.BindingShape(**binding.shown_binding(gate).as_echo()) if gate else None,
         context=row.context,
         opened_at=row.opened_at,
         expires_at=row.expires_at,
@@ -66,7 +66,7 @@ def ask(row: Ask) -> shapes.Ask:
     )
 
 
-def session(row: Session) -> shapes.Session:
+def session_shape(row: Session) -> shapes.SessionShape:
     run = row.runs.filter(status__in=LIVE_RUNS).first()
     live = run and shapes.LiveRun(
         number=run.number,
@@ -74,7 +74,7 @@ def session(row: Session) -> shapes.Session:
         queued_at=run.queued_at,
         started_at=run.started_at,
     )
-    return shapes.Session(
+    return shapes.SessionShape(
         id=row.pk,
         path=f"/sessions/{row.pk}/",
         title=row.title,
@@ -92,8 +92,8 @@ def session(row: Session) -> shapes.Session:
     )
 
 
-def event(row: Event) -> shapes.Event:
-    return shapes.Event(
+def event_shape(row: Event) -> shapes.EventShape:
+    return shapes.EventShape(
         seq=row.seq,
         kind=row.kind,
         actor=row.actor,
@@ -104,29 +104,29 @@ def event(row: Event) -> shapes.Event:
     )
 
 
-def _agent(row: Agent) -> shapes.Agent:
-    return shapes.Agent(slug=row.slug, name=row.name)
+def _agent(row: Agent) -> shapes.AgentShape:
+    return shapes.AgentShape(slug=row.slug, name=row.name)
 
 
-def _option(row: Option) -> shapes.Option:
-    return shapes.Option(
+def _option(row: Option) -> shapes.OptionShape:
+    return shapes.OptionShape(
         key=row.key, label=row.label, detail=row.detail, style=row.style, meaning=row.meaning
     )
 
 
-def _action(row: Ask, gate: Gate) -> shapes.Action:
-    kept = terms.of(row)
-    return shapes.Action(
+def _action(row: Ask, gate: Gate) -> shapes.ActionShape:
+    kept = terms.terms_of(row)
+    return shapes.ActionShape(
         operation=gate.operation,
-        params=binding.restored(gate.params),
+        params=binding.restore_params(gate.params),
         gate=gate.number,
         params_schema=gate.schema,
         may_edit=kept.may_edit and not kept.many_decide,
     )
 
 
-def _vote(row: Vote) -> shapes.Vote:
-    return shapes.Vote(
+def _vote(row: Vote) -> shapes.VoteShape:
+    return shapes.VoteShape(
         voter=row.voter.get_username(),
         in_the_name_of=row.principal.get_username(),
         option=row.option.key,
@@ -135,8 +135,8 @@ def _vote(row: Vote) -> shapes.Vote:
     )
 
 
-def _verdict(row: Verdict) -> shapes.Verdict:
-    return shapes.Verdict(
+def _verdict(row: Verdict) -> shapes.VerdictShape:
+    return shapes.VerdictShape(
         option=row.option.key if row.option else None,
         label=row.option_label,
         text=row.text,

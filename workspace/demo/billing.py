@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from workspace.toolkit import Agent, always, tool
+from workspace.toolkit import AgentDefinition, always, tool
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -90,7 +90,7 @@ def _refunds_before(messages: Sequence[ModelMessage]) -> int:
     )
 
 
-billing = Agent(
+billing = AgentDefinition(
     instructions="Find what customers paid twice. Never pay anything back without an approval.",
     tools=[charges_made_twice, refund],
     model=scripted,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from workspace.toolkit import Agent, Proposal, always, once, tool
+from workspace.toolkit import AgentDefinition, Proposal, always, once, tool
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -99,6 +99,6 @@ def _move(text: str) -> Move | None:
     return name, arguments
 
 
-conformance = Agent(
+conformance = AgentDefinition(
     instructions="Play what you are told.", tools=[refund, once_tool, pred_tool], model=scripted
 )

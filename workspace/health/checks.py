@@ -19,7 +19,7 @@ from django.http.request import split_domain_port
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agents.jobs.health import worker_alive
+from agents.jobs.health import is_worker_alive
 from workspace.health import metrics
 
 #: Headers by which a proxy says that the client is somebody else.
@@ -50,7 +50,9 @@ def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 def metrics_page(request: HttpRequest) -> HttpResponse:
     if not (request.user.is_active and request.user.is_staff) and not is_local(request):
         raise PermissionDenied
-    return HttpResponse(metrics.as_text(), content_type="text/plain; version=0.0.4; charset=utf-8")
+    return HttpResponse(
+        metrics.metrics_text(), content_type="text/plain; version=0.0.4; charset=utf-8"
+    )
 
 
 def what_is_wrong() -> dict[str, str]:
@@ -60,7 +62,7 @@ def what_is_wrong() -> dict[str, str]:
     wrong = {}
     if not _works(_is_migrated):
         wrong["migrations"] = "The database is not at this version's migrations."
-    if not _works(worker_alive):
+    if not _works(is_worker_alive):
         wrong["worker"] = "No worker has shown a sign of life lately: runs wait in the queue."
     return wrong
 

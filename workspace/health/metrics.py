@@ -39,7 +39,7 @@ class Metric:
             yield f"{self.name}{label} {value:.17g}"
 
 
-def as_text() -> str:
+def metrics_text() -> str:
     """Every metric, one line per value."""
     return "".join(f"{line}\n" for metric in collect() for line in metric.lines())
 

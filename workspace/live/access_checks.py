@@ -22,7 +22,7 @@ from asks.models import Ask, Delegation
 _UNUSABLE = ""
 
 
-def people(keys: Iterable[str]) -> dict[str, User]:
+def people_by_login(keys: Iterable[str]) -> dict[str, User]:
     """Who each login signs in, by session key; logins that ended are left out. Two queries.
 
     The same rules as django.contrib.auth.get_user: expiry, a user who was deactivated or deleted,

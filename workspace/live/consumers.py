@@ -20,9 +20,16 @@ from django.contrib.auth.models import User
 
 from agents.db.retrying import LOST, in_database
 from workspace.live import access_checks, listener
-from workspace.live.event_buffer import KEPT, Tail
-from workspace.live.hub import hub
-from workspace.live.subscriber import AHEAD, BAD_CURSOR, NO_ACCESS, NO_SUCH_STREAM, TOO_BIG, Watcher
+from workspace.live.event_buffer import KEPT, EventBuffer
+from workspace.live.hub import live_hub
+from workspace.live.subscriber import (
+    AHEAD,
+    BAD_CURSOR,
+    NO_ACCESS,
+    NO_SUCH_STREAM,
+    TOO_BIG,
+    Subscriber,
+)
 from workspace.pages import fragments
 
 log = logging.getLogger("workspace.live")
@@ -35,19 +42,19 @@ GATHER = 0.025
 HEARD = 1_000
 
 
-Work = Callable[[Watcher], Awaitable[None]]
+Work = Callable[[Subscriber], Awaitable[None]]
 
 
-class Stream(AsyncWebsocketConsumer):
+class LiveStream(AsyncWebsocketConsumer):
     """One socket of a signed-in person. What it carries is up to the kinds below."""
 
-    watcher: Watcher | None = None
+    watcher: Subscriber | None = None
     pump: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         await self.accept()
-        self.watcher = Watcher(self._login(), self._session_id())
-        hub().join(self.watcher)
+        self.watcher = Subscriber(self._login(), self._session_id())
+        live_hub().join(self.watcher)
         self.pump = asyncio.create_task(self._pump(self.watcher))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -59,7 +66,7 @@ class Stream(AsyncWebsocketConsumer):
         if self.pump:
             self.pump.cancel()
         if self.watcher:
-            hub().leave(self.watcher)
+            live_hub().leave(self.watcher)
 
     def _login(self) -> str:
         return str(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME, ""))
@@ -71,39 +78,39 @@ class Stream(AsyncWebsocketConsumer):
         query = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         return query.get(name, [""])[-1]
 
-    async def _admit(self, watcher: Watcher) -> None:
+    async def _admit(self, watcher: Subscriber) -> None:
         """Let the person in, or end the socket with the reason not to.
 
         Whose hints to hear is known only from what is read, so it is read again if one came between.
         """
         while True:
-            before = hub().rights_moved
-            people = await in_database(access_checks.people, [watcher.login])
+            before = live_hub().rights_moved
+            people = await in_database(access_checks.people_by_login, [watcher.login])
             person = people.get(watcher.login)
             if person is None:
                 watcher.end(NO_ACCESS)
                 return
-            hub().admit(watcher, person)
-            if hub().rights_moved == before:
+            live_hub().admit(watcher, person)
+            if live_hub().rights_moved == before:
                 break
         await self._begin(watcher, person)
         watcher.wake()
 
-    async def _begin(self, watcher: Watcher, person: User) -> None:
+    async def _begin(self, watcher: Subscriber, person: User) -> None:
         raise NotImplementedError
 
     async def _next_message(self) -> str:
         """What the browser is to be told next; empty when it knows everything."""
         raise NotImplementedError
 
-    async def _pump(self, watcher: Watcher) -> None:
+    async def _pump(self, watcher: Subscriber) -> None:
         """The only sender. Ends with the socket."""
         await self._until_it_works(self._admit, watcher)
         while not watcher.is_over:
             await self._until_it_works(self._send_while_open, watcher)
         await self.close(watcher.ended)
 
-    async def _until_it_works(self, work: Work, watcher: Watcher) -> None:
+    async def _until_it_works(self, work: Work, watcher: Subscriber) -> None:
         """Try again while the database is away: the socket stays, and goes on where it was.
 
         Meanwhile it is silent, so a browser that waits for long looks for another.
@@ -116,10 +123,10 @@ class Stream(AsyncWebsocketConsumer):
             except Exception:
                 log.exception("A stream broke and tries again.")
             watcher.wake()
-            await asyncio.sleep(listener.pause(failures))
+            await asyncio.sleep(listener.reconnect_pause(failures))
         return None
 
-    async def _send_while_open(self, watcher: Watcher) -> None:
+    async def _send_while_open(self, watcher: Subscriber) -> None:
         spoke = time.monotonic()
         while True:
             # Being woken for nothing must not put the heartbeat off.
@@ -136,16 +143,16 @@ class Stream(AsyncWebsocketConsumer):
                 await asyncio.sleep(GATHER)
 
 
-class SessionStream(Stream):
+class SessionStream(LiveStream):
     """/ws/sessions/<id>/?after=<seq>: a session's events above the cursor, then as they come."""
 
     cursor: int
-    tail: Tail
+    tail: EventBuffer
 
     def _session_id(self) -> int:
         return int(self.scope["url_route"]["kwargs"]["session_id"])
 
-    async def _begin(self, watcher: Watcher, person: User) -> None:
+    async def _begin(self, watcher: Subscriber, person: User) -> None:
         cursor, session_id = as_cursor(self._asked("after")), self._session_id()
         last = await in_database(access_checks.last_seq_seen_by, person, session_id)
         if last is None:
@@ -157,7 +164,7 @@ class SessionStream(Stream):
         else:
             self.cursor = cursor
             # Browsers that come back together after a restart are behind by the same few events.
-            self.tail = hub().tail(session_id, max(cursor, last - KEPT))
+            self.tail = live_hub().tail(session_id, max(cursor, last - KEPT))
 
     async def _next_message(self) -> str:
         items = await self.tail.after(self.cursor)
@@ -167,14 +174,14 @@ class SessionStream(Stream):
         return fragments.thread_html(item.html for item in items)
 
 
-class QueueStream(Stream):
+class QueueStream(LiveStream):
     """/ws/queue/?have=ask-1,session-2: from those cards to the person's queue, as it moves."""
 
     have: frozenset[str]
 
-    async def _begin(self, watcher: Watcher, person: User) -> None:  # noqa: ARG002
-        self.have = fragments.held(self._asked("have"))
-        self.desk = hub().desk(person)
+    async def _begin(self, watcher: Subscriber, person: User) -> None:  # noqa: ARG002
+        self.have = fragments.held_fragments(self._asked("have"))
+        self.desk = live_hub().desk(person)
 
     async def _next_message(self) -> str:
         changes = await self.desk.changes(self.have)
@@ -182,14 +189,14 @@ class QueueStream(Stream):
         return changes.html
 
 
-class BadgeStream(Stream):
+class BadgeStream(LiveStream):
     """/ws/badge/?shown=3: for pages without the queue, how many cards wait, as it changes."""
 
     shown: int | None
 
-    async def _begin(self, watcher: Watcher, person: User) -> None:  # noqa: ARG002
+    async def _begin(self, watcher: Subscriber, person: User) -> None:  # noqa: ARG002
         self.shown = as_cursor(self._asked("shown"))
-        self.desk = hub().desk(person)
+        self.desk = live_hub().desk(person)
 
     async def _next_message(self) -> str:
         count = await self.desk.count()

@@ -9,23 +9,23 @@ from itertools import islice
 from typing import NamedTuple
 
 from agents.db.retrying import in_database
-from agents.events import log as events
+from agents.events.log import PAGE, events_after
 from workspace.pages import fragments
 
 #: Events of one message, and about how many characters; one event may be longer.
-BATCH, BATCH_LENGTH = events.PAGE, 256_000
+BATCH, BATCH_LENGTH = PAGE, 256_000
 #: What is kept for sockets that are behind: events, and about how many characters.
 KEPT, KEPT_LENGTH = 512, 1_000_000
 
 
-class Item(NamedTuple):
+class BufferedEvent(NamedTuple):
     """One event as it goes into the page."""
 
     seq: int
     html: str
 
 
-class Tail:
+class EventBuffer:
     """One session's newest events.
 
     ``seq`` has no gaps, so an event's place in the buffer is arithmetic. ``last`` is the newest
@@ -35,7 +35,7 @@ class Tail:
     def __init__(self, session_id: int, start: int) -> None:
         self.session_id = session_id
         self.last = start
-        self._items: deque[Item] = deque()
+        self._items: deque[BufferedEvent] = deque()
         self._length = 0
         self._stale = True
         self._reading = asyncio.Lock()
@@ -45,7 +45,7 @@ class Tail:
         if seq > self.last:
             self._stale = True
 
-    async def after(self, cursor: int) -> Sequence[Item]:
+    async def after(self, cursor: int) -> Sequence[BufferedEvent]:
         """The next events above the cursor, at most a batch; empty when there are none."""
         await self._catch_up()
         if cursor >= self.last:
@@ -65,7 +65,7 @@ class Tail:
                     self._stale = True
                     raise
 
-    def _keep(self, items: list[Item]) -> None:
+    def _keep(self, items: list[BufferedEvent]) -> None:
         if not items:
             return
         self.last = items[-1].seq
@@ -73,18 +73,19 @@ class Tail:
         self._length += sum(len(item.html) for item in items)
         while len(self._items) > KEPT or (self._length > KEPT_LENGTH and len(self._items) > 1):
             self._length -= len(self._items.popleft().html)
-        self._stale |= len(items) == events.PAGE
+        self._stale |= len(items) == PAGE
 
 
-def _read(session_id: int, cursor: int) -> list[Item]:
+def _read(session_id: int, cursor: int) -> list[BufferedEvent]:
     return [
-        Item(event.seq, fragments.event_html(event)) for event in events.after(session_id, cursor)
+        BufferedEvent(event.seq, fragments.event_html(event))
+        for event in events_after(session_id, cursor)
     ]
 
 
-def _batch(items: islice[Item] | list[Item]) -> list[Item]:
+def _batch(items: islice[BufferedEvent] | list[BufferedEvent]) -> list[BufferedEvent]:
     """As many of the items as one message takes."""
-    taken: list[Item] = []
+    taken: list[BufferedEvent] = []
     length = 0
     for item in items:
         length += len(item.html)

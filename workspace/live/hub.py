@@ -19,9 +19,9 @@ from django.contrib.auth.models import User
 from agents.db.retrying import in_database
 from agents.events.notify import login_digest
 from workspace.live import access_checks, listener
-from workspace.live.event_buffer import Tail
-from workspace.live.queue_view import Desk
-from workspace.live.subscriber import AHEAD, NO_ACCESS, Watcher
+from workspace.live.event_buffer import EventBuffer
+from workspace.live.queue_view import QueueView
+from workspace.live.subscriber import AHEAD, NO_ACCESS, Subscriber
 
 log = logging.getLogger("workspace.live")
 
@@ -33,33 +33,33 @@ class Hub:
     """The sockets of this process, and what they share. Used on its own event loop only."""
 
     def __init__(self) -> None:
-        self.watchers: set[Watcher] = set()
-        self.tails: dict[int, Tail] = {}
-        self.desks: dict[int, Desk] = {}
+        self.watchers: set[Subscriber] = set()
+        self.tails: dict[int, EventBuffer] = {}
+        self.desks: dict[int, QueueView] = {}
         #: How often somebody's rights may have changed so far.
         self.rights_moved = 0
-        self._followers: defaultdict[str, set[Watcher]] = defaultdict(set)
+        self._followers: defaultdict[str, set[Subscriber]] = defaultdict(set)
         self._tasks: list[asyncio.Task[None]] = []
 
-    def join(self, watcher: Watcher) -> None:
+    def join(self, watcher: Subscriber) -> None:
         """Hear for this socket from now on, at first only of the end of its login."""
         self.watchers.add(watcher)
         self._follow(watcher, f"x:{login_digest(watcher.login)}")
         self._start()
 
-    def overhear(self, watcher: Watcher, topic: str) -> None:
+    def overhear(self, watcher: Subscriber, topic: str) -> None:
         """Wake one who is no socket by the hints of a topic; it looks now and then by itself too."""
         self._follow(watcher, topic)
         self._start()
 
-    def admit(self, watcher: Watcher, person: User) -> None:
+    def admit(self, watcher: Subscriber, person: User) -> None:
         """The socket is this person's: hear of their rights, and of what it watches."""
         watcher.person = person
         self._follow(watcher, f"r:{person.pk}")
         watched = f"q:{person.pk}" if watcher.session_id is None else f"s:{watcher.session_id}"
         self._follow(watcher, watched)
 
-    def leave(self, watcher: Watcher) -> None:
+    def leave(self, watcher: Subscriber) -> None:
         """Forget this socket, and what nobody else looks at."""
         self.watchers.discard(watcher)
         for topic in watcher.topics:
@@ -71,12 +71,12 @@ class Hub:
         if watcher.person is not None and f"q:{watcher.person.pk}" not in self._followers:
             self.desks.pop(watcher.person.pk, None)
 
-    def tail(self, session_id: int, start: int) -> Tail:
+    def tail(self, session_id: int, start: int) -> EventBuffer:
         """The session's tail; a new one begins after event ``start``."""
-        return self.tails.setdefault(session_id, Tail(session_id, start))
+        return self.tails.setdefault(session_id, EventBuffer(session_id, start))
 
-    def desk(self, person: User) -> Desk:
-        return self.desks.setdefault(person.pk, Desk(person))
+    def desk(self, person: User) -> QueueView:
+        return self.desks.setdefault(person.pk, QueueView(person))
 
     async def stop(self) -> None:
         """End the hub's own tasks. The next socket starts them again."""
@@ -92,12 +92,12 @@ class Hub:
                 asyncio.create_task(self._revalidate_for_ever()),
             ]
 
-    def _follow(self, watcher: Watcher, topic: str) -> None:
+    def _follow(self, watcher: Subscriber, topic: str) -> None:
         watcher.topics.add(topic)
         self._followers[topic].add(watcher)
 
     async def _listen(self) -> None:
-        async with aclosing(listener.payloads()) as payloads:
+        async with aclosing(listener.listen_payloads()) as payloads:
             async for payload in payloads:
                 await self._hear_safely(payload)
 
@@ -158,14 +158,14 @@ class Hub:
             except Exception:
                 log.exception("Logins and rights were not looked at.")
 
-    async def _revalidate(self, some: Iterable[Watcher]) -> None:
+    async def _revalidate(self, some: Iterable[Subscriber]) -> None:
         """Close the sockets of logins that ended, which no hint may tell, and of rights that went.
 
         Logins: two queries for all of them. Rights: one query for each person.
         """
         admitted = [watcher for watcher in some if watcher.person is not None]
-        people = await in_database(access_checks.people, {w.login for w in admitted})
-        of_person: defaultdict[User, list[Watcher]] = defaultdict(list)
+        people = await in_database(access_checks.people_by_login, {w.login for w in admitted})
+        of_person: defaultdict[User, list[Subscriber]] = defaultdict(list)
         for watcher in admitted:
             person = people.get(watcher.login)
             if person is None or person != watcher.person:
@@ -175,7 +175,7 @@ class Hub:
         for person, watchers in of_person.items():
             await self._check_rights(person, watchers)
 
-    async def _check_rights(self, person: User, watchers: Collection[Watcher]) -> None:
+    async def _check_rights(self, person: User, watchers: Collection[Subscriber]) -> None:
         watched = {watcher.session_id for watcher in watchers if watcher.session_id is not None}
         seen = await in_database(access_checks.still_seen, person, watched)
         _end((w for w in watchers if w.session_id not in seen), NO_ACCESS)
@@ -184,7 +184,7 @@ class Hub:
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
 
 
-def hub() -> Hub:
+def live_hub() -> Hub:
     """The hub of the running event loop."""
     return _hubs.setdefault(asyncio.get_running_loop(), Hub())
 
@@ -194,11 +194,11 @@ def socket_count() -> int:
     return sum(len(each.watchers) for each in list(_hubs.values()))
 
 
-def _wake(watchers: Iterable[Watcher]) -> None:
+def _wake(watchers: Iterable[Subscriber]) -> None:
     for watcher in watchers:
         watcher.wake()
 
 
-def _end(watchers: Iterable[Watcher], code: int) -> None:
+def _end(watchers: Iterable[Subscriber], code: int) -> None:
     for watcher in watchers:
         watcher.end(code)

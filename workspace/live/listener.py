@@ -28,7 +28,7 @@ _DJANGOS_OWN = ("pool", "context", "cursor_factory", "prepare_threshold")
 LISTENING, SAFETY_LOOK = "listening", "look"
 
 
-async def payloads() -> AsyncGenerator[str, None]:
+async def listen_payloads() -> AsyncGenerator[str, None]:
     """Each hint's payload; LISTENING after every (re)connect; SAFETY_LOOK every SAFETY seconds.
 
     Never ends. The database must be reached directly: a pooler in transaction mode swallows LISTEN.
@@ -45,7 +45,7 @@ async def payloads() -> AsyncGenerator[str, None]:
         except Exception:
             log.exception("Listening broke; beginning again.")
         failures += 1
-        await asyncio.sleep(pause(failures))
+        await asyncio.sleep(reconnect_pause(failures))
 
 
 async def _listen() -> AsyncGenerator[str, None]:
@@ -65,7 +65,7 @@ def _parameters() -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in _DJANGOS_OWN}
 
 
-def pause(failures: int) -> float:
+def reconnect_pause(failures: int) -> float:
     """Seconds to wait after so many failures in a row.
 
     Jittered, so that many web processes do not come back to a restarted server all at once.

@@ -7,13 +7,13 @@ import asyncio
 from django.contrib.auth.models import User
 
 from agents.db.retrying import in_database
-from asks.queue import badge
+from asks.queue import count_badge
 from workspace.pages.fragments import Changes, queue_changes
 
 Held = frozenset[str]
 
 
-class Desk:
+class QueueView:
     """One person's queue. Pages that hold the same cards share one reading of it."""
 
     def __init__(self, person: User) -> None:
@@ -47,7 +47,7 @@ class Desk:
             if self._count is not None:
                 return self._count
             version = self._version
-            found = await in_database(badge, self.person)
+            found = await in_database(count_badge, self.person)
             if version == self._version:
                 self._count = found
             return found

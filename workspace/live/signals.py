@@ -20,7 +20,7 @@ def _logged_out(*, request: HttpRequest | None, **_: object) -> None:
     # Sent before the session is flushed: its key is still there.
     key = request.session.session_key if request is not None else None
     if key:
-        notify.login_ended(key)
+        notify.notify_login_ended(key)
 
 
 @receiver(post_save, sender=User, dispatch_uid="live.person_changed")
@@ -29,13 +29,13 @@ def _person_changed(
 ) -> None:
     """A deactivation or a new password ends logins."""
     if not created and set(update_fields or ()) != {"last_login"}:
-        notify.rights_moved(instance.pk)
+        notify.notify_rights_changed(instance.pk)
 
 
 @receiver(post_delete, sender=User, dispatch_uid="live.person_deleted")
 def _person_deleted(*, instance: User, **_: object) -> None:
     if instance.pk is not None:
-        notify.rights_moved(instance.pk)
+        notify.notify_rights_changed(instance.pk)
 
 
 @receiver(m2m_changed, sender=Agent.owners.through, dispatch_uid="live.owners_changed")
@@ -46,8 +46,8 @@ def _owners_changed(
         return
     people = {instance.pk} if isinstance(instance, User) else pk_set or _owners(instance)
     for user_id in people:
-        notify.rights_moved(user_id)
-        notify.queue_moved(user_id)
+        notify.notify_rights_changed(user_id)
+        notify.notify_queue_changed(user_id)
 
 
 @receiver(m2m_changed, sender=User.groups.through, dispatch_uid="live.groups_changed")
@@ -59,7 +59,7 @@ def _groups_changed(
         return
     members = {instance.pk} if isinstance(instance, User) else pk_set or _members(instance)
     for user_id in members:
-        notify.queue_moved(user_id)
+        notify.notify_queue_changed(user_id)
 
 
 def _members(group: Group) -> set[int]:

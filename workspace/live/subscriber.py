@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 BAD_CURSOR, NO_ACCESS, NO_SUCH_STREAM, AHEAD, TOO_BIG = 4400, 4401, 4404, 4409, 4413
 
 
-class Watcher:
+class Subscriber:
     """What a socket stands on, what it follows, and whether there is a reason to look.
 
     ``topics`` are the beginnings of the hints of agents.events.notify that concern it, such as ``s:12``.

@@ -4,7 +4,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 
-def parsed(url: str) -> dict[str, object]:
+def parse_database_url(url: str) -> dict[str, object]:
     """Django's settings for the URL of a PostgreSQL database.
 
     Raises ImproperlyConfigured, without the URL in its text: it may hold a password.

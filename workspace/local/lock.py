@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 
 
-class Claim:
+class InstanceLock:
     """The right to run `up` on one port of one state folder; the file names the holder."""
 
     def __init__(self, state: Path, port: int) -> None:

@@ -15,7 +15,7 @@ class PortError(Exception):
         self.busy = busy
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_port(host: str, port: int) -> socket.socket:
     """Listen on ``host:port`` (port 0: any free one). The socket may be handed to a child process.
 
     While its supervisor holds it, a web process that restarts refuses no connection: they wait.

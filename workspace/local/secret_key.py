@@ -10,7 +10,7 @@ from pathlib import Path
 from workspace.local.state import StateError, make_state_folder
 
 
-def kept_in(state: Path) -> str:
+def load_secret_key(state: Path) -> str:
     """The state folder's own secret key, made on first use, readable by its owner only.
 
     A folder that cannot be used gives a key for this process alone, so that commands which need

@@ -18,8 +18,8 @@ from django.http.request import split_domain_port, validate_host
 
 from workspace.accounts.sign_in_links import issue_path
 from workspace.local.database import CannotRunError, check_database, disconnect, prepare_database
-from workspace.local.lock import Claim
-from workspace.local.port import PortError, address_for_people, listen
+from workspace.local.lock import InstanceLock
+from workspace.local.port import PortError, address_for_people, open_port
 from workspace.local.postgres.instance import LocalPostgres, PostgresError
 from workspace.local.state import PROJECT, StateError, make_state_folder, state_dir
 from workspace.local.supervisor import Supervisor
@@ -48,7 +48,7 @@ class Plan:
     workers: int
 
 
-def run(plan: Plan, say: Callable[[str], None]) -> None:
+def run_workspace(plan: Plan, say: Callable[[str], None]) -> None:
     """Bring everything up, keep it up until asked to stop, and take it down.
 
     ``say`` prints one line. Raises CannotRunError when it cannot start.
@@ -98,7 +98,7 @@ def taken_port(plan: Plan) -> Iterator[socket.socket]:
     """Listen on the port before anything is started, so that two at once cannot both go on."""
     state = state_dir()
     make_state_folder(state)
-    claim = Claim(state, plan.port)
+    claim = InstanceLock(state, plan.port)
     free = plan.port == 0 or claim.take()
     if not free:
         raise CannotRunError(
@@ -118,7 +118,7 @@ def _listening(plan: Plan, *, patient: bool) -> socket.socket:
     deadline = time.monotonic() + LAST_ONE_ENDS_SECONDS
     while True:
         try:
-            return listen(plan.host, plan.port)
+            return open_port(plan.host, plan.port)
         except PortError as error:
             if not (error.busy and patient) or time.monotonic() > deadline:
                 raise
@@ -172,7 +172,7 @@ def wait_until_healthy(address: str, supervisor: Supervisor) -> None:
         time.sleep(TEND_SECONDS)
 
 
-def answers(address: str, path: str) -> bool:
+def address_answers(address: str, path: str) -> bool:
     """Whether a GET is answered by a working web process."""
     return status_of(address, path) in WORKING
 

@@ -22,7 +22,7 @@ LONGEST_PAUSE = timedelta(hours=1)
 PROBE = timedelta(seconds=30)
 
 
-def hold(endpoint_id: int) -> None:
+def hold_endpoint(endpoint_id: int) -> None:
     """Lock an endpoint, before any of its deliveries: whoever changes both takes them in this order."""
     list(_locked(WebhookEndpoint.objects.filter(pk=endpoint_id)))
 
@@ -57,21 +57,23 @@ def _failing_endpoint(row: Delivery) -> int | None:
     return row.endpoint.pk if row.endpoint and row.endpoint.failures >= OPENS_AFTER else None
 
 
-def works(endpoint_id: int) -> None:
+def record_success(endpoint_id: int) -> None:
     """An attempt succeeded: all is well again."""
     WebhookEndpoint.objects.filter(pk=endpoint_id, failures__gt=0).update(
         failures=0, paused_until=None, last_error=""
     )
 
 
-def fails(endpoint_id: int, error: str) -> None:
+def record_failure(endpoint_id: int, error: str) -> None:
     """An attempt failed. Inside a transaction that holds the endpoint."""
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(
         failures=F("failures") + 1, last_error=error
     )
     endpoint = WebhookEndpoint.objects.get(pk=endpoint_id)
     if endpoint.failures >= OFF_AFTER:
-        switch_off(endpoint_id, f"Switched off after {endpoint.failures} failures: {error}")
+        switch_off_endpoint(
+            endpoint_id, f"Switched off after {endpoint.failures} failures: {error}"
+        )
     elif endpoint.failures >= OPENS_AFTER:
         endpoint.paused_until = database_now() + pause_after(endpoint.failures)
         endpoint.save(update_fields=["paused_until"])
@@ -83,7 +85,7 @@ def pause_after(failures: int) -> timedelta:
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
-def switch_off(endpoint_id: int, why: str) -> None:
+def switch_off_endpoint(endpoint_id: int, why: str) -> None:
     """Stop telling a held endpoint anything; what still waited for it is given up."""
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(
         active=False, paused_until=None, last_error=why[:500]

@@ -30,7 +30,7 @@ PUT_BACK_PATIENCE = 1.5
 
 _SENDERS: dict[Sink, Callable[[Parcel], Awaitable[None]]] = {
     Sink.HOOK: hook.run_hook,
-    Sink.WEBHOOK: webhook.send,
+    Sink.WEBHOOK: webhook.send_webhook,
 }
 
 
@@ -62,7 +62,7 @@ class Courier:
         started = 0
         for sink, tasks in self._under_way.items():
             if free := AT_ONCE - len(tasks):
-                for parcel in await in_database(deliveries.claim, sink, free):
+                for parcel in await in_database(deliveries.claim_deliveries, sink, free):
                     self._start(sink, parcel)
                     started += 1
         return started
@@ -70,7 +70,7 @@ class Courier:
     async def _prune(self) -> None:
         if time.monotonic() - self._pruned_at > PRUNE_EVERY:
             self._pruned_at = time.monotonic()
-            await in_database(deliveries.prune)
+            await in_database(deliveries.prune_deliveries)
 
     async def finish(self) -> None:
         """Wait for everything that is under way."""
@@ -111,18 +111,18 @@ async def _deliver(sink: Sink, parcel: Parcel) -> None:
             raise Undelivered("Its owner no longer owns the agent.", for_good=True)
         await _SENDERS[sink](parcel)
     except Undelivered as error:
-        await in_database(deliveries.failed, parcel, error)
+        await in_database(deliveries.mark_failed, parcel, error)
     except asyncio.CancelledError:
         with contextlib.suppress(*LOST):
-            await in_database_within(PUT_BACK_PATIENCE, deliveries.unclaim, parcel)
+            await in_database_within(PUT_BACK_PATIENCE, deliveries.return_delivery, parcel)
         raise
     except Exception as error:
         log.exception("Delivery %s broke.", parcel.delivery_id)
         await in_database(
-            deliveries.failed, parcel, Undelivered(f"{type(error).__name__}: {error}")
+            deliveries.mark_failed, parcel, Undelivered(f"{type(error).__name__}: {error}")
         )
     else:
-        await in_database(deliveries.delivered, parcel)
+        await in_database(deliveries.mark_delivered, parcel)
 
 
 async def deliver_all() -> int:

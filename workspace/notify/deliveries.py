@@ -65,7 +65,7 @@ def anything_due() -> bool:
     An idle look costs two short queries.
     """
     if _NEW.rows():
-        spread()
+        spread_outbox()
     return bool(_ANY_DUE.rows())
 
 
@@ -81,7 +81,7 @@ _ANY_DUE = Prepared(
 
 
 @transaction.atomic
-def spread() -> int:
+def spread_outbox() -> int:
     """Make out new items to every sink that wants them; how many items. Safe to run anywhere."""
     items = list(
         OutboxItem.objects.select_for_update(skip_locked=True)
@@ -108,7 +108,7 @@ def _complete(items: Collection[OutboxItem]) -> None:
     found = asks.prefetch_related("options").in_bulk(about.values())
     for item, ask_id in about.items():
         if ask_id in found:
-            item.payload = payloads.of_ask(item.payload, item.kind, found[ask_id])
+            item.payload = payloads.ask_payload(item.payload, item.kind, found[ask_id])
     OutboxItem.objects.bulk_update(about, ["payload"])
 
 
@@ -122,7 +122,7 @@ def _sinks(item: OutboxItem, endpoints: list[WebhookEndpoint]) -> Iterable[Webho
 
 
 @transaction.atomic
-def claim(sink: Sink, limit: int) -> list[Parcel]:
+def claim_deliveries(sink: Sink, limit: int) -> list[Parcel]:
     """Up to ``limit`` deliveries that are due, claimed for one attempt each."""
     rows = breaker.probing_once(list(_due(sink).order_by("next_try", "pk")[:limit]))
     if not rows:
@@ -169,16 +169,16 @@ def still_wanted(parcel: Parcel) -> bool:
 
 
 @transaction.atomic
-def delivered(parcel: Parcel) -> None:
+def mark_delivered(parcel: Parcel) -> None:
     """The sink took it. Said again or too late, it changes nothing."""
     _hold_endpoint(parcel)
     held = _held(parcel).update(state=DeliveryState.DELIVERED, delivered_at=Now(), last_error="")
     if held and parcel.endpoint_id is not None:
-        breaker.works(parcel.endpoint_id)
+        breaker.record_success(parcel.endpoint_id)
 
 
 @transaction.atomic
-def failed(parcel: Parcel, error: Undelivered) -> None:
+def mark_failed(parcel: Parcel, error: Undelivered) -> None:
     """The sink did not take it: it is tried again after a while, or given up."""
     why = str(error).replace("\x00", "\ufffd")[:MAX_ERROR]
     _hold_endpoint(parcel)
@@ -189,17 +189,17 @@ def failed(parcel: Parcel, error: Undelivered) -> None:
         held = _held(parcel).update(next_try=ClockNow() + pause, last_error=why)
     if held and parcel.endpoint_id is not None:
         if error.gone:
-            breaker.switch_off(parcel.endpoint_id, why)
+            breaker.switch_off_endpoint(parcel.endpoint_id, why)
         elif not error.for_good:
-            breaker.fails(parcel.endpoint_id, why)
+            breaker.record_failure(parcel.endpoint_id, why)
 
 
 def _hold_endpoint(parcel: Parcel) -> None:
     if parcel.endpoint_id is not None:
-        breaker.hold(parcel.endpoint_id)
+        breaker.hold_endpoint(parcel.endpoint_id)
 
 
-def unclaim(parcel: Parcel) -> None:
+def return_delivery(parcel: Parcel) -> None:
     """A courier that stops puts back what it had not finished."""
     _held(parcel).update(next_try=Now(), attempts=F("attempts") - 1)
 
@@ -210,7 +210,7 @@ def pause_after(attempt: int) -> timedelta:
     return timedelta(seconds=seconds * (1 + random.random() / 10))  # noqa: S311
 
 
-def prune() -> int:
+def prune_deliveries() -> int:
     """Remove old items of which nothing is to be delivered any more; how many rows."""
     queued = Delivery.objects.filter(item=OuterRef("pk"), state=DeliveryState.QUEUED)
     old = OutboxItem.objects.filter(

@@ -46,7 +46,7 @@ async def run_hook(parcel: Parcel) -> None:
         grace_seconds=GRACE_SECONDS,
     )
     try:
-        async with contextlib.aclosing(processes.run(command)) as happening:
+        async with contextlib.aclosing(processes.run_command(command)) as happening:
             async for event in happening:
                 if isinstance(event, Exited):
                     _check(event)

@@ -24,7 +24,7 @@ _OF_ASKS = {
 _OF_SESSIONS = {"notice": OutboxKind.AGENT_NOTIFY, "blocked": OutboxKind.SESSION_BLOCKED}
 
 
-def tell(session: Session, happened: Sequence[Event]) -> None:
+def write_outbox(session: Session, happened: Sequence[Event]) -> None:
     """Put what happened into the outbox, if it is of a kind that is told."""
     for event in happened:
         for item in _items(session, event):
@@ -33,7 +33,7 @@ def tell(session: Session, happened: Sequence[Event]) -> None:
 
 def _items(session: Session, event: Event) -> Iterator[OutboxItem]:
     if kind := _OF_SESSIONS.get(event.kind):
-        payload = payloads.of_session(session, event)
+        payload = payloads.session_payload(session, event)
         yield _item(session, event, kind, f"session:{session.pk}", payload)
     ask_id = event.data.get("ask_id")
     if (kind := _OF_ASKS.get(event.kind)) and isinstance(ask_id, int):

@@ -27,18 +27,18 @@ _AGAIN = re.compile(r"~\d+\Z")
 
 
 def where(session: Session, event: Event) -> Payload:
-    """{"agent", "session", "seq"} of anything. What is about an ask is made whole by ``of_ask``."""
+    """{"agent", "session", "seq"} of anything. What is about an ask is made whole by ``ask_payload``."""
     return {"agent": session.agent.slug, "session": session.pk, "seq": event.seq}
 
 
-def of_session(session: Session, event: Event) -> Payload:
+def session_payload(session: Session, event: Event) -> Payload:
     """{"agent", "session", "seq", "text", "cut"} of something that is about no question."""
     cut = _Cut()
     text = cut("text", event.text, MAX_TEXT)
     return {**where(session, event), "text": text, "cut": cut.names}
 
 
-def of_ask(begun: Payload, kind: str, ask: Ask) -> Payload:
+def ask_payload(begun: Payload, kind: str, ask: Ask) -> Payload:
     """What was begun by ``where``, with "ask", "verdict"?, "reason"? and "cut".
 
     Made later than it happened, yet the same as then: nothing of this ever changes, and what came
@@ -90,7 +90,7 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
         ],
         "gated": ask.money_critical,
         "action": _action(gate, cut) if gate else None,
-        "binding": binding.of_gate(gate).as_echo() if gate else None,
+        "binding": binding.shown_binding(gate).as_echo() if gate else None,
         "expires_at": ask.expires_at.isoformat() if ask.expires_at else None,
         # A fresh ask in place of an older one, which names it in an ask.superseded of its own.
         "again": _AGAIN.search(ask.request_key) is not None,
@@ -98,7 +98,7 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
 
 
 def _action(gate: Gate, cut: _Cut) -> Payload:
-    params = binding.restored(gate.params)
+    params = binding.restore_params(gate.params)
     if len(json.dumps(params)) > MAX_PARAMS_BYTES:
         cut.names.append("action.params")
         params = None

@@ -65,7 +65,7 @@ def _signature(secret: str, signed: bytes) -> str:
     return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
-async def send(parcel: Parcel) -> None:
+async def send_webhook(parcel: Parcel) -> None:
     """Tell the endpoint. Raises Undelivered unless it answers 2xx within ten seconds."""
     body = json.dumps(as_json(parcel), separators=(",", ":")).encode()
     try:

@@ -12,7 +12,7 @@ from agents import wake_policy
 def wake_in_words(stored: dict[str, Any]) -> str:
     """An agent's wake policy in one sentence."""
     try:
-        policy = wake_policy.parse(stored)
+        policy = wake_policy.parse_wake_policy(stored)
     except ValidationError:
         return "Its wake policy cannot be read."
     match policy:

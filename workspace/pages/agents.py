@@ -22,13 +22,13 @@ from workspace.pages.owner_request import OwnerRequest, page_of, show
 
 
 @require_safe
-def agents(request: OwnerRequest) -> HttpResponse:
+def list_agents(request: OwnerRequest) -> HttpResponse:
     """GET /agents/: mine, each with its status and why."""
     return show(request, "agents", "agents", page=page_of(_with_home(request), request))
 
 
 @require_safe
-def agent(request: OwnerRequest, slug: str) -> HttpResponse:
+def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
     """GET /agents/<slug>/: what it is for, when it wakes, its sessions, its last decisions."""
     found = get_object_or_404(_with_home(request), slug=slug)
     return show(
@@ -40,13 +40,13 @@ def agent(request: OwnerRequest, slug: str) -> HttpResponse:
         wakes=wake_in_words(found.wake_policy),
         owners=list(found.owners.order_by("username")),
         page=page_of(found.sessions.order_by("-is_home", "-created_at", "-pk"), request),
-        decided=list(queue.decided(request.user).filter(agent=found)[:5]),
+        decided=list(queue.decided_asks(request.user).filter(agent=found)[:5]),
     )
 
 
 @permission_required("agents.add_agent", raise_exception=True)
 @require_http_methods(["GET", "HEAD", "POST"])
-def agent_new(request: OwnerRequest) -> HttpResponse:
+def connect_agent(request: OwnerRequest) -> HttpResponse:
     """GET and POST /agents/new: connects a command-line agent of the reader's own.
 
     An agent is a command that runs on this server, so it takes the permission to add agents.
@@ -79,11 +79,11 @@ agent_resume = _steer(controls.resume_agent, "{} is resumed.")
 
 
 @require_POST
-def agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
+def start_agent(request: OwnerRequest, slug: str) -> HttpResponse:
     """POST /agents/<slug>/start: starts its home session, and shows it."""
     found = get_object_or_404(access.agents_of(request.user), slug=slug)
     home = get_object_or_404(found.sessions, is_home=True)
-    run = controls.start(session_id=home.pk, by=request.user)
+    run = controls.start_session(session_id=home.pk, by=request.user)
     words = f"{slug} is started." if run else f"{slug} cannot be started: it is retired."
     messages.success(request, words)
     return redirect("session", home.pk)

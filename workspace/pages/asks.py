@@ -21,17 +21,17 @@ from agents.lifecycle import AgentState, SessionState
 from agents.models import Session
 from asks import access, queue
 from asks.answering import Answered, Voted
-from asks.answering import answer as give_answer
+from asks.answering import answer_ask as give_answer
 from asks.lifecycle import AskStatus, Reason, Style
 from asks.models import Ask, Option
 from asks.policies import terms
 from asks.refusals import Refused
-from asks.withdrawing import withdraw as take_back
+from asks.withdrawing import withdraw_ask as take_back
 from workspace.pages import fragments, reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
 from workspace.pages.cards.edit_form import PREFIX
-from workspace.pages.cards.facts import OptionFacts, facts_of, gate_of, with_past
-from workspace.pages.cards.proposals import Proposal
+from workspace.pages.cards.facts import OptionFacts, facts_of, gate_facts, with_past
+from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
 from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, show
 from workspace.text.visible import visible_line
@@ -79,14 +79,14 @@ class Posted:
 
 
 @require_safe
-def ask(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def show_ask(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """GET /asks/<id>/: the ask alone, open or over."""
-    found = find(request.user, ask_id)
+    found = find_ask(request.user, ask_id)
     return _page(request, found, card_of(request, found))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/answer: option or text, and the binding's fields as they were shown."""
     if request.method != "POST":
         return redirect("ask", ask_id)
@@ -105,15 +105,15 @@ def answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
         edited=proposal.params if proposal else None,
     )
     if isinstance(result, Answered):
-        found = find(request.user, ask_id)
+        found = find_ask(request.user, ask_id)
         return done(request, found, _recorded(found, repeated=result.repeated))
     if isinstance(result, Voted):
-        return done(request, find(request.user, ask_id), _voted(result))
+        return done(request, find_ask(request.user, ask_id), _voted(result))
     return refused_card(request, result, posted, proposal=proposal)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def withdraw(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def post_withdrawal(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/withdraw: takes the question back, with a reason."""
     if request.method != "POST":
         return redirect("ask", ask_id)
@@ -121,13 +121,13 @@ def withdraw(request: OwnerRequest, ask_id: int) -> HttpResponse:
     result = take_back(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return refused_card(request, result, withdraw_typed=reason)
-    found = find(request.user, ask_id)
+    found = find_ask(request.user, ask_id)
     return done(
         request, found, f"The question of {found.agent.slug} is taken back. Nothing was approved."
     )
 
 
-def find(person: User, ask_id: int) -> Ask:
+def find_ask(person: User, ask_id: int) -> Ask:
     """An ask that the reader may see, with all that its card shows. Raises Http404."""
     mine = access.asks_of(person).filter(pk=ask_id)
     found = with_past(queue.with_card_facts(mine)).first()
@@ -136,14 +136,14 @@ def find(person: User, ask_id: int) -> Ask:
     return with_votes([found])[0]
 
 
-def _proposal(request: OwnerRequest, ask_id: int, posted: Posted) -> Proposal | None:
+def _proposal(request: OwnerRequest, ask_id: int, posted: Posted) -> AnswerProposal | None:
     """The changed call that a form asks to approve, if it changed it."""
     option, typed, whole = posted.option, posted.fields, posted.edited
-    return proposals.of(request.user, ask_id, option=option, typed=typed, whole=whole)
+    return proposals.proposal_of(request.user, ask_id, option=option, typed=typed, whole=whole)
 
 
 def _first_press(
-    request: OwnerRequest, ask_id: int, posted: Posted, proposal: Proposal | None
+    request: OwnerRequest, ask_id: int, posted: Posted, proposal: AnswerProposal | None
 ) -> HttpResponse | None:
     """A destructive answer, or one that changes the call, is asked for twice.
 
@@ -183,7 +183,7 @@ def refused_card(
     posted: Posted | None = None,
     *,
     withdraw_typed: str = "",
-    proposal: Proposal | None = None,
+    proposal: AnswerProposal | None = None,
 ) -> HttpResponse:
     """The card again, with why and with what was typed.
 
@@ -192,7 +192,7 @@ def refused_card(
     if refused.ask is None or refused.reason == Reason.NOT_FOUND:
         raise Http404
     fresh = refused.replaced_by
-    found = find(request.user, (fresh or refused.ask).pk)
+    found = find_ask(request.user, (fresh or refused.ask).pk)
     typed = posted.text.replace("\x00", "\ufffd") if posted else ""
     unexplained = posted is not None and refused.reason == Reason.REASON_REQUIRED
     state = markup.CardState(
@@ -212,10 +212,10 @@ def refused_card(
 
 
 def _fields_again(
-    found: Ask, proposal: Proposal | None, refused: Refused
-) -> tuple[edit_form.Field, ...]:
+    found: Ask, proposal: AnswerProposal | None, refused: Refused
+) -> tuple[edit_form.EditField, ...]:
     """A changed call as it was typed, for the card that is shown now, if that can be changed."""
-    gate = gate_of(found)
+    gate = gate_facts(found)
     if proposal is None or gate is None or not proposals.fields_of(found, gate):
         return ()
     return proposal.fields(gate, refused.flaws)
@@ -234,23 +234,23 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
     """The card of an ask as it is now, for this reader."""
     if found.status != AskStatus.OPEN:
         return markup.settled_card(found, state=state or markup.CardState(again=get_token(request)))
-    standing = access.standing_of(request.user, found)
+    standing = access.rights_of(request.user, found)
     if why := _why_not(request.user, found, standing):
         state = replace(state or markup.CardState(), may_not=why)
     note = _name_note(request.user, standing)
     return markup.ask_card(facts_of(found), csrf=get_token(request), state=state, name=note)
 
 
-def _why_not(person: User, found: Ask, standing: access.Standing) -> str:
+def _why_not(person: User, found: Ask, standing: access.Rights) -> str:
     """Why the reader answers nothing here; empty when they do."""
     if not standing.names:
         return standing.bar or "Others answer this question."
-    votes = found.votes.all() if terms.of(found).many_decide else ()
+    votes = found.votes.all() if terms.terms_of(found).many_decide else ()
     mine = next((vote for vote in votes if vote.voter_id == person.pk), None)
     return f"You voted “{mine.option_label}”. It waits for the others." if mine else ""
 
 
-def _name_note(person: User, standing: access.Standing) -> SafeString:
+def _name_note(person: User, standing: access.Rights) -> SafeString:
     """In whose name the reader answers, if not in their own."""
     if not standing.names or person.pk in standing.names:
         return markup.name_note(None, None)
@@ -265,7 +265,7 @@ def done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
         return redirect("needs_you")
     card = markup.settled_card(found, mine=True)
     session = found.session
-    extra = fragments.badge_html(queue.badge(request.user)) + fragments.toast_html(
+    extra = fragments.badge_html(queue.count_badge(request.user)) + fragments.toast_html(
         words, href=f"/sessions/{session.pk}/", link="Open session"
     )
     return HttpResponse(card + extra)

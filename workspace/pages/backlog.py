@@ -23,7 +23,7 @@ def list_backlog(request: OwnerRequest) -> HttpResponse:
 def _page(
     request: OwnerRequest, *, status: int = 200, refused: Refused | None = None, typed: str = ""
 ) -> HttpResponse:
-    page = page_of(queue.backlog(request.user), request)
+    page = page_of(queue.backlog_asks(request.user), request)
     shown = {ask.pk for ask in page}
     where = refused.ask.pk if refused and refused.ask else None
     return show(
@@ -40,11 +40,11 @@ def _page(
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def again(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def post_ask_again(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/again: asks what expired again, bound to the world as it is now."""
     if request.method != "POST":
         return redirect("backlog")
-    result = asking_again.reopen(ask_id=ask_id, by=request.user)
+    result = asking_again.reopen_ask(ask_id=ask_id, by=request.user)
     if isinstance(result, Refused):
         return _refused(request, result)
     messages.success(request, "It is asked again. Nothing was approved meanwhile.")
@@ -52,12 +52,12 @@ def again(request: OwnerRequest, ask_id: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def drop(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def post_dismissal(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/drop: puts it aside for good, with a reason."""
     if request.method != "POST":
         return redirect("backlog")
     reason = request.POST.get("reason", "")
-    result = undecided.drop(ask_id=ask_id, by=request.user, reason=reason)
+    result = undecided.dismiss_ask(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return _refused(request, result, reason)
     messages.success(request, "Dropped. Nothing was approved.")

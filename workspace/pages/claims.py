@@ -12,31 +12,31 @@ from django.views.decorators.http import require_http_methods
 from asks import claiming, deadlines
 from asks.models import Ask
 from asks.refusals import Refused
-from workspace.pages.asks import card_of, find, refused_card
+from workspace.pages.asks import card_of, find_ask, refused_card
 from workspace.pages.owner_request import OwnerRequest
 
 Verb = Callable[[], Ask | Refused]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def claim(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def post_claim(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/claim: the reader sees to it; with `take_over` instead of whoever has it."""
     take_over = bool(request.POST.get("take_over"))
-    verb = lambda: claiming.claim(ask_id=ask_id, by=request.user, take_over=take_over)  # noqa: E731
+    verb = lambda: claiming.claim_ask(ask_id=ask_id, by=request.user, take_over=take_over)  # noqa: E731
     return _do(request, ask_id, verb, "You have claimed the question.")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def release(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def post_release(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/release: nobody sees to it any more."""
-    verb = lambda: claiming.release(ask_id=ask_id, by=request.user)  # noqa: E731
+    verb = lambda: claiming.release_ask(ask_id=ask_id, by=request.user)  # noqa: E731
     return _do(request, ask_id, verb, "The question is anybody's again.")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def extend(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def post_extension(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/extend: as much time again, from now on."""
-    verb = lambda: deadlines.extend(ask_id=ask_id, by=request.user)  # noqa: E731
+    verb = lambda: deadlines.extend_deadline(ask_id=ask_id, by=request.user)  # noqa: E731
     return _do(request, ask_id, verb, "The question has more time.")
 
 
@@ -49,4 +49,4 @@ def _do(request: OwnerRequest, ask_id: int, verb: Verb, words: str) -> HttpRespo
     if not request.htmx:
         messages.success(request, words)
         return redirect("ask", ask_id)
-    return HttpResponse(card_of(request, find(request.user, ask_id)))
+    return HttpResponse(card_of(request, find_ask(request.user, ask_id)))

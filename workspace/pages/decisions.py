@@ -25,7 +25,7 @@ FILTERS = {
 
 
 @require_safe
-def decisions(request: OwnerRequest) -> HttpResponse:
+def list_decisions(request: OwnerRequest) -> HttpResponse:
     """GET /decisions/[?show=…][&agent=slug]: newest first."""
     chosen = request.GET.get("show", "")
     chosen = chosen if chosen in FILTERS else ""
@@ -47,7 +47,7 @@ def decisions(request: OwnerRequest) -> HttpResponse:
 
 
 def _closed(request: OwnerRequest, status: str, slug: str) -> QuerySet[Any]:
-    asks = queue.decided(request.user)
+    asks = queue.decided_asks(request.user)
     asks = asks.filter(status=status) if status else asks
     return asks.filter(agent__slug=slug) if slug else asks
 

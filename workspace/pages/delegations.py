@@ -62,7 +62,7 @@ class DelegationForm(forms.Form):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def delegations(request: OwnerRequest) -> HttpResponse:
+def show_delegations(request: OwnerRequest) -> HttpResponse:
     """GET /delegations/: both directions. POST: delegates."""
     form = DelegationForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid() and _delegated(request, form):
@@ -74,8 +74,8 @@ def delegations(request: OwnerRequest) -> HttpResponse:
         "needs_you",
         status=422 if form.is_bound else 200,
         form=form,
-        mine=list(delegation.of(request.user)),
-        to_me=list(delegation.to(request.user)),
+        mine=list(delegation.delegations_given_by(request.user)),
+        to_me=list(delegation.delegations_received_by(request.user)),
     )
 
 
@@ -83,7 +83,7 @@ def _delegated(request: OwnerRequest, form: DelegationForm) -> bool:
     """Delegates; or tells the form why not."""
     ends_at = form.moment("ends_on", end=True)
     try:
-        delegation.delegate(
+        delegation.create_delegation(
             by=request.user,
             to=form.cleaned_data["to"],
             agent=form.cleaned_data["agent"],
@@ -99,9 +99,9 @@ def _delegated(request: OwnerRequest, form: DelegationForm) -> bool:
 
 
 @require_http_methods(["POST"])
-def revoke(request: OwnerRequest, delegation_id: int) -> HttpResponse:
+def post_revocation(request: OwnerRequest, delegation_id: int) -> HttpResponse:
     """POST /delegations/<id>/revoke: by either of the two, at once."""
-    if not delegation.revoke(delegation_id=delegation_id, by=request.user):
+    if not delegation.revoke_delegation(delegation_id=delegation_id, by=request.user):
         raise Http404
     messages.success(request, "The delegation has ended.")
     return redirect("delegations")

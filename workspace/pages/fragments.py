@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from agents.models import Event, Session
 from asks import access, queue, queue_page
 from asks.models import Ask
-from asks.queue_page import PAGE_SIZE, Place
+from asks.queue_page import PAGE_SIZE, CardPlace
 from workspace.pages.cards import markup
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
@@ -60,7 +60,7 @@ def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
     return _changes(
         person,
         queue_page.first_places(person)[:PAGE_SIZE],
-        queue_page.blocked(person),
+        queue_page.blocked_places(person),
         have,
     )
 
@@ -72,7 +72,7 @@ def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> C
 
 
 def _changes(
-    person: AbstractBaseUser, asks: list[Place], blocked: list[Session], have: Held
+    person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: Held
 ) -> Changes:
     held = dict(name.partition(".")[::2] for name in have)
     asked = {f"ask-{place.pk}": place for place in asks}
@@ -88,7 +88,7 @@ def _changes(
     arrived = f'<div id="cards" hx-swap-oob="beforeend">{html}</div>' if html else ""
     news = arrived + standing_html(_numbers(moved, "ask-"))
     over = _gone(person, frozenset(held.keys() - now.keys()))
-    return Changes(news + over + badge_html(queue.badge(person)), names)
+    return Changes(news + over + badge_html(queue.count_badge(person)), names)
 
 
 def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str, str]:
@@ -183,6 +183,6 @@ def oob(card: str) -> SafeString:
     return assembled(card.replace("<article ", '<article hx-swap-oob="true" ', 1))
 
 
-def held(names: str) -> Held:
+def held_fragments(names: str) -> Held:
     """The cards that a page says it holds: `ask-1.0,session-2`, at most 500 of them."""
     return frozenset(name for name in names.split(",")[:500] if 0 < len(name) < 40)

@@ -30,13 +30,13 @@ def given_up_of(person: AbstractBaseUser) -> QuerySet[Session]:
 
 
 @require_safe
-def given_up(request: OwnerRequest) -> HttpResponse:
+def list_given_up(request: OwnerRequest) -> HttpResponse:
     """GET /given-up/: every session that was given up."""
     return show(request, "given_up", "agents", page=page_of(given_up_of(request.user), request))
 
 
 @require_POST
-def retry(request: OwnerRequest, session_id: int) -> HttpResponse:
+def post_retry(request: OwnerRequest, session_id: int) -> HttpResponse:
     """POST /given-up/<id>/retry: the session goes on with what it was owed."""
     found = get_object_or_404(given_up_of(request.user), pk=session_id)
     controls.resume_session(session_id=found.pk, by=request.user)

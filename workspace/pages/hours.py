@@ -48,14 +48,14 @@ class HoursForm(forms.Form):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def hours(request: OwnerRequest) -> HttpResponse:
+def edit_hours(request: OwnerRequest) -> HttpResponse:
     """GET /hours: what is kept. POST: keeps it; with `forget`, nothing any more."""
     if request.method == "POST" and "forget" in request.POST:
-        personal_hours.forget(request.user)
+        personal_hours.clear_hours(request.user)
         request.session.pop(ZONE, None)
         messages.success(request, "You have no hours: all time counts.")
         return redirect("hours")
-    kept = personal_hours.of(request.user)
+    kept = personal_hours.hours_of(request.user)
     form = HoursForm(
         request.POST if request.method == "POST" else None, initial=_initial(kept) if kept else {}
     )
@@ -72,7 +72,7 @@ def hours(request: OwnerRequest) -> HttpResponse:
 def _kept(request: OwnerRequest, form: HoursForm) -> bool:
     """Keeps what the form says; or tells the form why not."""
     try:
-        said = personal_hours.say(request.user, form.cleaned_data)
+        said = personal_hours.set_hours(request.user, form.cleaned_data)
     except ValidationError as error:
         for field, why in error.message_dict.items():
             form.add_error(field if field in form.fields else None, why)
@@ -92,6 +92,6 @@ def _initial(kept: WorkingHours) -> dict[str, Any]:
 
 @receiver(user_logged_in, dispatch_uid="pages.zone")
 def _remember_zone(*, request: HttpRequest, user: User, **_: object) -> None:
-    kept = personal_hours.of(user)
+    kept = personal_hours.hours_of(user)
     if kept is not None:
         request.session[ZONE] = kept.zone

@@ -15,18 +15,18 @@ from django.views.decorators.http import require_safe
 from agents.lifecycle import WORKING
 from agents.models import Session
 from asks import access, queue, queue_page
-from asks.queue_page import PAGE_SIZE, QUIET, Place
+from asks.queue_page import PAGE_SIZE, QUIET, CardPlace
 from workspace.pages import fragments
 from workspace.pages.cards import markup
 from workspace.pages.owner_request import OwnerRequest, page_of, show
-from workspace.pages.session_pane import Pane, pane_of
+from workspace.pages.session_pane import SessionPane, pane_of
 
 
 @require_safe
-def needs_you(request: OwnerRequest) -> HttpResponse:
+def show_queue(request: OwnerRequest) -> HttpResponse:
     """GET /: cards of open asks and blocked sessions, longest wait first."""
     page, places = _page(request)
-    blocked = queue_page.blocked(request.user)
+    blocked = queue_page.blocked_places(request.user)
     others = queue_page.others(request.user)
     quiet = [session for session in others if session.status not in WORKING]
     return show(
@@ -45,7 +45,7 @@ def needs_you(request: OwnerRequest) -> HttpResponse:
     )
 
 
-def _page(request: OwnerRequest) -> tuple[Page[Any], list[Place]]:
+def _page(request: OwnerRequest) -> tuple[Page[Any], list[CardPlace]]:
     """The page that was asked for, and its places. The only one, as nearly always, is not counted."""
     first = queue_page.first_places(request.user)
     if len(first) <= PAGE_SIZE:
@@ -55,21 +55,21 @@ def _page(request: OwnerRequest) -> tuple[Page[Any], list[Place]]:
 
 
 @require_safe
-def session_pane(request: OwnerRequest, session_id: int) -> HttpResponse:
+def show_session_pane(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/pane: the pane of another card, as the reader moves through the queue."""
     mine = access.sessions_of(request.user).select_related("agent")
     found = get_object_or_404(mine, pk=session_id)
-    pane = pane_of(found.pk) or Pane(found, [])
+    pane = pane_of(found.pk) or SessionPane(found, [])
     return render(request, "parts/pane.html", {"pane": pane})
 
 
-def _pane_of_first(places: Sequence[Place], blocked: list[Session]) -> Pane | None:
+def _pane_of_first(places: Sequence[CardPlace], blocked: list[Session]) -> SessionPane | None:
     """The pane of the card at the top."""
     first = [place.session_id for place in places[:1]] or [session.pk for session in blocked[:1]]
     return pane_of(first[0]) if first else None
 
 
-def _cards(places: Sequence[Place], blocked: list[Session], csrf: str) -> list[str]:
+def _cards(places: Sequence[CardPlace], blocked: list[Session], csrf: str) -> list[str]:
     """Asks first, each group by how long it waits."""
     said = markup.last_words(blocked)
     stuck = [
@@ -84,20 +84,20 @@ def _count(request: OwnerRequest, blocked: list[Session]) -> int:
     return queue.blocked_sessions(request.user).count() if full else len(blocked)
 
 
-def _oldest(places: Sequence[Place], blocked: list[Session]) -> datetime | None:
+def _oldest(places: Sequence[CardPlace], blocked: list[Session]) -> datetime | None:
     """Since when the longest wait waits."""
     since = [place.opened_at for place in places[:1]]
     return min(since + [session.moved_at for session in blocked[:1]], default=None)
 
 
 @require_safe
-def badge(request: OwnerRequest) -> HttpResponse:
+def show_badge(request: OwnerRequest) -> HttpResponse:
     """GET /queue/badge: how many cards wait; what polling gets on a page without the queue."""
-    return HttpResponse(fragments.badge_html(queue.badge(request.user)))
+    return HttpResponse(fragments.badge_html(queue.count_badge(request.user)))
 
 
 @require_safe
-def queue_changes(request: OwnerRequest) -> HttpResponse:
+def show_queue_changes(request: OwnerRequest) -> HttpResponse:
     """GET /queue/changes?have=ask-1,session-2: what polling gets when no socket can be had."""
-    have = fragments.held(request.GET.get("have", ""))
+    have = fragments.held_fragments(request.GET.get("have", ""))
     return HttpResponse(fragments.queue_changes(request.user, have).html)

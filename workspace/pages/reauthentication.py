@@ -64,7 +64,7 @@ def proved_at(request: HttpRequest) -> datetime | None:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def prove(request: OwnerRequest) -> HttpResponse:
+def confirm_identity(request: OwnerRequest) -> HttpResponse:
     """GET and POST /prove?next=…: the password once more, then back to where it was asked for."""
     back = request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(back, {request.get_host()}):

@@ -25,7 +25,7 @@ DOORS = {"page": "this workspace", "signed": "the signed channel", "api": "the A
 
 
 @dataclass(frozen=True)
-class Proof:
+class ReceiptProof:
     """What the ledger says of a decision. ``broken`` says what does not hold, in words."""
 
     record: LedgerRecord | None
@@ -44,7 +44,7 @@ class Proof:
 
 
 @require_safe
-def receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
+def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """GET /decisions/<ask id>/receipt/: of an ask that is over, for the owners of its agent."""
     mine = access.asks_of(request.user).filter(pk=ask_id).exclude(status=AskStatus.OPEN)
     ask = with_past(queue.with_card_facts(mine)).first()
@@ -79,15 +79,15 @@ def _carried(ask: Ask) -> list[InboxItem]:
     return list(owed.filter(data__ask_id=ask.pk).select_related("leased_by").order_by("pk"))
 
 
-def _proof(ask: Ask) -> Proof:
+def _proof(ask: Ask) -> ReceiptProof:
     record = _record(ask)
     if record is None:
-        return Proof(None, {}, broken="The ledger has no record of it.")
+        return ReceiptProof(None, {}, broken="The ledger has no record of it.")
     try:
-        anchor = verify.prove(record)
-        return Proof(record, json.loads(record.body)["facts"], anchor)  # noqa: TID251  our own writing
+        anchor = verify.prove_record(record)
+        return ReceiptProof(record, json.loads(record.body)["facts"], anchor)  # noqa: TID251  our own writing
     except verify.BrokenLedger as broken:
-        return Proof(record, {}, broken=f"The ledger is broken at {broken}.")
+        return ReceiptProof(record, {}, broken=f"The ledger is broken at {broken}.")
 
 
 def _record(ask: Ask) -> LedgerRecord | None:

@@ -18,12 +18,12 @@ _SESSION = ("id", "agent_id", "status", "status_reason", "run_count", "last_seq"
 
 
 @dataclass(frozen=True)
-class Pane:
+class SessionPane:
     session: Session
     events: list[Event]
 
 
-def pane_of(session_id: int) -> Pane | None:
+def pane_of(session_id: int) -> SessionPane | None:
     """The newest events of a session that say something at a glance, oldest first, in one query.
 
     None for a session in which nothing has happened.
@@ -32,7 +32,7 @@ def pane_of(session_id: int) -> Pane | None:
     if not rows:
         return None
     session = _session(rows[0])
-    return Pane(session, [_event(row, session) for row in reversed(rows)])
+    return SessionPane(session, [_event(row, session) for row in reversed(rows)])
 
 
 def _session(row: tuple[Any, ...]) -> Session:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agents import controls
 from agents import messages as session_messages
-from agents.events import log as happenings
+from agents.events.log import events_after
 from agents.models import Event, Session
 from asks import access, queue, queue_page
 from workspace.pages import fragments
@@ -24,7 +24,7 @@ PAGE = 200
 
 
 @require_safe
-def session(request: OwnerRequest, session_id: int) -> HttpResponse:
+def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/[?before=seq]: the newest events, or those before one."""
     found = _find(request, session_id)
     before = _number(request.GET.get("before"))
@@ -44,26 +44,26 @@ def session(request: OwnerRequest, session_id: int) -> HttpResponse:
 
 
 @require_safe
-def session_events(request: OwnerRequest, session_id: int) -> HttpResponse:
+def list_session_events(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/events?after=seq: what the socket would have sent, for who has none."""
     found = _find(request, session_id)
     after = _number(request.GET.get("after")) or 0
     if after > found.last_seq:
         return HttpResponse(status=409)
-    return HttpResponse(fragments.events_html(happenings.after(found.pk, after)))
+    return HttpResponse(fragments.events_html(events_after(found.pk, after)))
 
 
 @require_safe
-def session_changes(request: OwnerRequest, session_id: int) -> HttpResponse:
+def show_session_changes(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/changes?have=ask-1: the page's head and its cards as they are now."""
     found = _find(request, session_id)
-    have = fragments.held(request.GET.get("have", ""))
+    have = fragments.held_fragments(request.GET.get("have", ""))
     changes = fragments.session_changes(request.user, found, have)
     return HttpResponse(fragments.session_state_html(found, csrf=get_token(request)) + changes.html)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def message(request: OwnerRequest, session_id: int) -> HttpResponse:
+def post_session_message(request: OwnerRequest, session_id: int) -> HttpResponse:
     """POST /sessions/<id>/message: words of a person to the session, which start its next turn."""
     if request.method != "POST":
         return redirect("session", session_id)
@@ -101,7 +101,7 @@ def _sent(request: OwnerRequest, found: Session) -> HttpResponse:
         return redirect("session", found.pk)
     if request.POST.get("from") == "card":
         card = markup.moved_on_card(found.pk, words=words, mine=True)
-        return HttpResponse(card + fragments.badge_html(queue.badge(request.user)))
+        return HttpResponse(card + fragments.badge_html(queue.count_badge(request.user)))
     return HttpResponse(
         fragments.composer_html(found, csrf=get_token(request), sent=True)
         + fragments.toast_html(words)
@@ -136,9 +136,11 @@ def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, i
     return view
 
 
-session_start = _steer(controls.start, "{} is started.")
+session_start = _steer(controls.start_session, "{} is started.")
 session_resume = _steer(controls.resume_session, "{} is resumed.")
-session_stop = _steer(controls.stop, "The run of {} is stopped; what it was given stays owed.")
+session_stop = _steer(
+    controls.stop_session, "The run of {} is stopped; what it was given stays owed."
+)
 
 
 def _find(request: OwnerRequest, session_id: int) -> Session:

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 
 from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunStatus, Status
 from agents.models import Event
-from workspace.pages.cards.call_rows import Row, rows_of
+from workspace.pages.cards.call_rows import CallRow, rows_of
 from workspace.text import markdown, visible
 
 register = template.Library()
@@ -39,7 +39,7 @@ LONG_LINES = 12
 register.filter("visible", visible.visible)
 register.filter("visible_line", visible.visible_line)
 register.filter("stored", markdown.stored)
-register.filter("plain", markdown.plain)
+register.filter("plain", markdown.plain_text)
 
 
 @register.filter
@@ -60,7 +60,7 @@ def folded(value: str) -> SafeString | str:
 
 
 @register.filter
-def edited_rows(edit: dict[str, object]) -> list[Row]:
+def edited_rows(edit: dict[str, object]) -> list[CallRow]:
     """What a verdict keeps of a changed call, as rows."""
     return rows_of(edit["edited"], edit["original"])
 
@@ -156,7 +156,7 @@ def waiting_count(context: template.Context) -> int:
 
         request: HttpRequest = context["request"]
         context.dicts[0]["badge"] = (
-            queue.badge(request.user) if request.user.is_authenticated else 0
+            queue.count_badge(request.user) if request.user.is_authenticated else 0
         )
     count: int = context["badge"]
     return count

@@ -50,18 +50,18 @@ _cleaner = nh3.Cleaner(
 )
 
 
-def render(text: str) -> SafeString:
+def render_markdown(text: str) -> SafeString:
     """HTML of an agent's markdown: safe to store and to show.
 
     Never raises; plain text when `text` is too long to parse.
     """
     shown = visible(text)
     if len(shown) > MAX_MARKDOWN:
-        return plain(text)
+        return plain_text(text)
     return mark_safe(_cleaner.clean(_parser.render(shown)))  # noqa: S308 -- nh3 has the last word
 
 
-def plain(text: str) -> SafeString:
+def plain_text(text: str) -> SafeString:
     """HTML of what is no markdown (a person's words, a command's output): escaped, lines kept."""
     shown = fold_blank_lines(visible(text))
     words = f'<p class="plain" dir="auto">{escape(shown[:MAX_SHOWN])}</p>'

@@ -4,12 +4,12 @@ Nothing here knows of sessions, runs or models: ``workspace.protocols.eve`` runs
 it. See docs/python-agents.md.
 """
 
-from workspace.toolkit.agents import Agent, NoSuchAgent, agent_named
+from workspace.toolkit.agents import AgentDefinition, NoSuchAgent, agent_named
 from workspace.toolkit.approval import Needs, Proposal, always, never, once
 from workspace.toolkit.tools import BadInput, BadTool, Tool, ToolContext, ToolFailed, tool
 
 __all__ = [
-    "Agent",
+    "AgentDefinition",
     "BadInput",
     "BadTool",
     "Needs",

@@ -18,7 +18,7 @@ class NoSuchAgent(LookupError):
 
 
 @dataclass(frozen=True)
-class Agent:
+class AgentDefinition:
     """What a model is told and which tools it has; it may ask its owner questions in any case.
 
     ``model`` is the one to use where the settings name none: a name, or a function that makes one of
@@ -38,7 +38,7 @@ class Agent:
         object.__setattr__(self, "by_name", named)
 
 
-def agent_named(where: str) -> Agent:
+def agent_named(where: str) -> AgentDefinition:
     """The definition at ``package.module:name``. Raises NoSuchAgent.
 
     The module is imported, so whoever may name it may run what is installed here.
@@ -52,6 +52,6 @@ def agent_named(where: str) -> Agent:
         raise NoSuchAgent(
             f"{module} cannot be imported: {type(error).__name__}: {error}"
         ) from error
-    if not isinstance(found, Agent):
+    if not isinstance(found, AgentDefinition):
         raise NoSuchAgent(f"{module} holds no agent named {name}.")
     return found

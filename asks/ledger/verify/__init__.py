@@ -1,7 +1,7 @@
 """Proves the ledger: its links, its anchors, and the rows it tells of."""
 
 from asks.ledger.verify.broken import BrokenLedger
-from asks.ledger.verify.single import prove
-from asks.ledger.verify.whole import Proved, verify, verify_chain
+from asks.ledger.verify.single import prove_record
+from asks.ledger.verify.whole import Proved, verify_chain, verify_ledger
 
-__all__ = ["BrokenLedger", "Proved", "prove", "verify", "verify_chain"]
+__all__ = ["BrokenLedger", "Proved", "prove_record", "verify_chain", "verify_ledger"]

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from asks.canonical_json import moment
+from asks.canonical_json import iso_moment
 from asks.ledger import anchors, signing_key
 from asks.ledger.chain import GENESIS, VERSION
 from asks.ledger.verify.broken import BrokenLedger
@@ -24,7 +24,7 @@ class Anchors:
     heads: Heads = field(default_factory=dict)
 
 
-def check(*, noted: dict[int, str], expect: str = "") -> Anchors:
+def check_anchors(*, noted: dict[int, str], expect: str = "") -> Anchors:
     """Every anchor, checked. Raises BrokenLedger.
 
     ``noted`` are those this machine wrote down, read before the database; ``expect`` is a hash that
@@ -65,7 +65,7 @@ def _checked(anchor: Anchor, trusted: frozenset[str]) -> dict[str, Any]:
     if not signed:
         raise _broken(anchor.number, "its signature is not valid")
     body: dict[str, Any] = json.loads(text)
-    if (body["number"], body["at"]) != (anchor.number, moment(anchor.at)):
+    if (body["number"], body["at"]) != (anchor.number, iso_moment(anchor.at)):
         raise _broken(anchor.number, "its columns do not say what its body says")
     return body
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from asks.canonical_json import moment
+from asks.canonical_json import iso_moment
 from asks.ledger.chain import VERSION, Head
 from asks.ledger.verify.broken import BrokenLedger
 from asks.models import LedgerRecord
@@ -48,7 +48,7 @@ class Walk:
         if record.chain != self.head.chain:
             self._end_chain()
             self._begin_chain(record.chain)
-        line = checked(record, self.head)
+        line = checked_link(record, self.head)
         self.anchored += line.seq <= self._anchored_to
         if self._here.pop(line.seq, line.hash) != line.hash:
             raise line.broken("it is not what an anchor signed")
@@ -86,7 +86,7 @@ def _gone(chain: str, seq: int) -> BrokenLedger:
     return BrokenLedger(f"{chain} {seq}", "an anchor names this record, and it is gone")
 
 
-def checked(record: LedgerRecord, head: Head) -> Line:
+def checked_link(record: LedgerRecord, head: Head) -> Line:
     """A record by itself and against the head before it. Raises BrokenLedger."""
     where = f"{record.chain} {record.seq}"
     if hashlib.sha256(record.body.encode()).hexdigest() != record.hash:
@@ -111,5 +111,5 @@ def _as_columns(body: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _columns(record: LedgerRecord) -> tuple[Any, ...]:
-    at = moment(record.at)
+    at = iso_moment(record.at)
     return (record.chain, record.seq, record.kind, record.subject, record.actor, at)

@@ -9,8 +9,8 @@ from typing import LiteralString
 
 from django.db import DataError, connection, transaction
 
-from asks.canonical_json import Json, plain
-from asks.ledger.record_facts import EXTRAS, TOLD, UNRECORDED, of_all
+from asks.canonical_json import Json, as_plain_json
+from asks.ledger.record_facts import EXTRAS, TOLD, UNRECORDED, facts_of_all
 from asks.ledger.verify.broken import BrokenLedger
 from asks.ledger.verify.links import Line
 
@@ -22,7 +22,7 @@ WHERE r.hash = ANY(%s) AND (r.body::jsonb -> 'facts') - %s::text[] IS DISTINCT F
 """
 
 
-def compare(lines: Iterable[Line]) -> None:
+def compare_rows(lines: Iterable[Line]) -> None:
     """Hold lines, in their order, against the rows they tell of. Raises BrokenLedger."""
     suspects = []
     for kind, told in _by_kind(lines).items():
@@ -60,11 +60,11 @@ def _id(line: Line) -> int:
 
 
 def _compare(line: Line) -> None:
-    now = of_all(line.kind, [_id(line)]).get(_id(line))
+    now = facts_of_all(line.kind, [_id(line)]).get(_id(line))
     if now is None:
         raise line.broken(f"{line.subject} is gone")
     then = {part: line.facts.get(part) for part in now}
-    if difference := _difference(plain(then), plain(now)):
+    if difference := _difference(as_plain_json(then), as_plain_json(now)):
         raise line.broken(f"{line.subject} now says otherwise: {difference}")
 
 

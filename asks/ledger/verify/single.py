@@ -11,7 +11,7 @@ from asks.ledger.verify.whole import BATCH
 from asks.models import Anchor, LedgerRecord
 
 
-def prove(record: LedgerRecord) -> Anchor | None:
+def prove_record(record: LedgerRecord) -> Anchor | None:
     """The first anchor that stands over the record; None while there is none. Raises BrokenLedger."""
     walk, hashes = Walk({}), {}
     mine: Line | None = None
@@ -22,7 +22,7 @@ def prove(record: LedgerRecord) -> Anchor | None:
         mine = line if line.hash == record.hash else mine
     if mine is None:
         raise BrokenLedger(f"{record.chain} {record.seq}", "it is gone")
-    rows.compare([mine])
+    rows.compare_rows([mine])
     return _anchor_over(mine, record, hashes)
 
 

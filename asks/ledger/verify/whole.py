@@ -32,16 +32,18 @@ class Proved:
     last_anchor: str
 
 
-def verify(progress: Callable[[int, int], None] | None = None, *, expect: str = "") -> Proved:
+def verify_ledger(
+    progress: Callable[[int, int], None] | None = None, *, expect: str = ""
+) -> Proved:
     """Check every link, anchor and row. ``progress`` gets (records done, records in all).
 
     ``expect`` is the hash of an anchor that was kept elsewhere and must be there. Raises BrokenLedger.
     """
     # Before the snapshot: an anchor that is made meanwhile is noted, and not in what we see.
-    noted = anchors.noted()
+    noted = anchors.noted_heads()
     with transaction.atomic():
         take_snapshot()
-        found = anchor_checks.check(noted=noted, expect=expect)
+        found = anchor_checks.check_anchors(noted=noted, expect=expect)
         walk = Walk(found.heads)
         done = _walk_all(walk, progress or _silently)
         walk.finish()
@@ -57,7 +59,7 @@ def _walk_all(walk: Walk, progress: Callable[[int, int], None]) -> int:
     total, done = LedgerRecord.objects.count(), 0
     for batch in _batches(records()):
         lines, broken = walk.take_all(batch)
-        rows.compare(lines)
+        rows.compare_rows(lines)
         if broken:
             raise broken
         done += len(batch)

@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.lifecycle import Outcome, Status
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.models import Ask, Refusal
 from asks.refusals import Refused
-from asks.withdrawing import withdraw
+from asks.withdrawing import withdraw_ask
 from tests.eve.remote.double import Double, Handler, once
 from tests.eve.remote.world import CALL, PARAMS, agent_at, asked, decide, drive, say, start, told
 from tests.factories import echo_of
@@ -133,7 +133,7 @@ def test_words_never_answer_what_waits_and_are_sent_after_it(double: Double, own
     assert len(double.posts) == 1
     assert session.status == Status.WAITING_HUMAN
     assert session.events.filter(text__contains="words must not give").exists()
-    stale = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
+    stale = answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask))
     assert isinstance(stale, Refused), "the session went on meanwhile, so it is asked anew"
     (ended,) = decide(asked(session), owner)
     assert double.session.ran == [PARAMS]
@@ -143,7 +143,7 @@ def test_words_never_answer_what_waits_and_are_sent_after_it(double: Double, own
 
 def test_what_the_owner_takes_back_is_denied_there(double: Double, owner: User) -> None:
     session = say(agent_at(double, owner), owner, CALL)
-    withdraw(ask_id=asked(session).pk, by=owner, reason="no")
+    withdraw_ask(ask_id=asked(session).pk, by=owner, reason="no")
     (ended,) = drive()
     assert double.session.ran == []
     assert "denied (The owner took the question back" in ended.report
@@ -154,7 +154,9 @@ def test_a_call_of_a_remote_agent_cannot_be_changed(double: Double, owner: User)
     in_force(agent, refund(may_edit=True))
     ask = asked(say(agent, owner, CALL))
     edited = {**PARAMS, "amount": 1}
-    refused = answer(ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask), edited=edited)
+    refused = answer_ask(
+        ask_id=ask.pk, by=owner, option="approve", echo=echo_of(ask), edited=edited
+    )
     assert isinstance(refused, Refused)
     assert Refusal.objects.get().reason == "not_editable"
 

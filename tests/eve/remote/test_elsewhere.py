@@ -35,7 +35,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> int:
         "_looked",
         dict.fromkeys(Session.objects.values_list("pk", flat=True), -1000000000.0),
     )
-    return watching.watch()
+    return watching.watch_sessions()
 
 
 def test_the_ask_is_withdrawn_in_words_and_the_session_reads_on(
@@ -97,7 +97,7 @@ def test_each_is_looked_at_as_often_as_its_settings_say(double: Double, owner: U
     say(agent_at(double, owner, watch_seconds=3600), owner, CALL)
     elsewhere(double)
     before = len(double.requests)
-    assert [watching.watch(), watching.watch()] == [0, 0]
+    assert [watching.watch_sessions(), watching.watch_sessions()] == [0, 0]
     assert len(double.requests) == before
 
 

@@ -48,7 +48,7 @@ def streams(*pieces: bytes) -> Fault:
 
 def tried_again(session: Session, owner: User) -> list[Ended]:
     """A person starts it, which carries what is owed still."""
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     return drive()
 
 

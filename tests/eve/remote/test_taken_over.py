@@ -45,7 +45,7 @@ def test_a_worker_that_dies_while_it_follows_loses_nothing_and_repeats_nothing(
     play(turn, RemoteEveRuntime(read=in_this_thread))
     assert double.session.ran == [PARAMS]
     Run.objects.filter(pk=turn.run_id).update(lease_until="2020-01-01T00:00:00Z")
-    again = claims.claim(run_id=turn.run_id, worker="another")
+    again = claims.claim_run(run_id=turn.run_id, worker="another")
     assert again is not None
     ended = play(again, RemoteEveRuntime(read=in_this_thread))[-1]
     assert isinstance(ended, Ended)
@@ -92,6 +92,6 @@ def test_words_of_which_nobody_knows_are_left_to_the_owner(double: Double, owner
     turn = claimed()
     assert turn is not None
     ended = carried(while_sending(turn, "your words"))
-    assert settlement.settle(turn.fence, ended)
+    assert settlement.settle_run(turn.fence, ended)
     assert "Nobody here knows whether the agent took your words." in asked(session).prompt
     assert len(double.posts) == 1

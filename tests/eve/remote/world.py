@@ -53,7 +53,7 @@ def say(agent: Agent, owner: User, words: str) -> Session:
 
 def start(agent: Agent, owner: User) -> Session:
     home = home_of(agent)
-    controls.start(session_id=home.pk, by=owner)
+    controls.start_session(session_id=home.pk, by=owner)
     drive()
     return Session.objects.get(pk=home.pk)
 

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workspace.demo.eve_agents import scripted
-from workspace.toolkit import Agent, Proposal, ToolContext, ToolFailed, always, never, once, tool
+from workspace.toolkit import (
+    AgentDefinition,
+    Proposal,
+    ToolContext,
+    ToolFailed,
+    always,
+    never,
+    once,
+    tool,
+)
 
 EFFECTS: list[tuple[str, Any]] = []
 #: Who approved each shipment; empty where nobody was asked.
@@ -102,7 +111,7 @@ def fails(n: int) -> str:
     raise ValueError(f"no {n}")
 
 
-billing = Agent(
+billing = AgentDefinition(
     instructions="You are the billing agent.",
     tools=[refund, slow_refund, ship, look_up, pay, guarded, refuses, breaks, hangs, waits, fails],
     model=scripted,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Grant
 from asks.refusals import Refused
@@ -37,7 +37,7 @@ def refund(owner: User) -> Ask:
 
 def try_to(asked: Ask, by: User, **answered: Any) -> Any:
     """Answer, and let whatever comes of it run."""
-    result = answer(ask_id=asked.pk, by=by, **answered)
+    result = answer_ask(ask_id=asked.pk, by=by, **answered)
     carry_all()
     asked.refresh_from_db()
     return result

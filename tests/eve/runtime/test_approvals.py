@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from agents.lifecycle import Outcome, RunStatus
 from asks.lifecycle import AskKind, AskStatus, Meaning
 from asks.models import Effect, EffectEnd, Grant, Redemption
-from asks.withdrawing import withdraw
+from asks.withdrawing import withdraw_ask
 from tests.eve.runtime.world import (
     Brain,
     approve,
@@ -121,7 +121,7 @@ def test_an_owner_who_takes_the_question_back_approves_nothing(
     brain = Brain([call("refund", "c1", **REFUND)])
     session = session_for(owner, brain)
     say(session, owner)
-    withdraw(ask_id=open_asks(session)[0].pk, by=owner, reason="Wrong customer")
+    withdraw_ask(ask_id=open_asks(session)[0].pk, by=owner, reason="Wrong customer")
     carry_all()
     assert effects == []
     assert '"Wrong customer"' in brain.told()["c1"]

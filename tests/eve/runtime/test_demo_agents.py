@@ -74,7 +74,7 @@ def billing(owner: User, decide: Any, note_text: str = "") -> str:
     """The words of the agent once its refund is decided and its question answered."""
     worlds._billing_agent(owner)
     session = home_of(Agent.objects.get(slug="billing"))
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     assert [one.outcome for one in carry_all()] == [Outcome.BLOCKED]
     refund, note = open_asks(session)
     assert refund.gate.params == {"charge": "ch_8FQ2", "amount": 48.0, "currency": "EUR"}

@@ -14,8 +14,8 @@ from agents.models import Run, Session
 from agents.running.runtime import Turn
 from asks.actions import grants
 from asks.actions.interrupted import ask_about_interrupted
-from asks.answering import answer
-from asks.expiry import expire_due
+from asks.answering import answer_ask
+from asks.expiry import expire_due_asks
 from asks.models import Ask, Effect, EffectEnd, Redemption
 from asks.policies.versions import add_version
 from asks.refusals import Refused
@@ -64,10 +64,10 @@ def carry_again(session: Session) -> Any:
     """Another worker takes the run over and carries it to its end."""
     lapse()
     run = session.runs.get(status=RunStatus.RUNNING)
-    turn = claims.claim(run_id=run.pk, worker="another")
+    turn = claims.claim_run(run_id=run.pk, worker="another")
     assert turn is not None
     ended: Any = leaf.play(turn, EveRuntime(read=in_this_thread, once=in_this_thread))[-1]
-    assert settlement.settle(turn.fence, ended)
+    assert settlement.settle_run(turn.fence, ended)
     return ended
 
 
@@ -79,7 +79,7 @@ def test_a_model_that_fails_after_the_call_is_told_what_it_came_to(
     ended = approve(open_asks(session)[0], owner)
     assert [one.outcome for one in ended] == [Outcome.RETRYABLE_ERROR]
     assert effects == [DONE]
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     assert [one.outcome for one in carry_all()] == [Outcome.WORK_DONE]
     assert effects == [DONE]
     assert brain.told() == {"c1": {"refunded": "ch_1", "amount": 12.5}}
@@ -107,7 +107,9 @@ def test_a_worker_lost_in_the_middle_has_the_owner_look_and_never_runs_it_again(
     session, brain = parked(owner)
     verdict_on(open_asks(session)[0], owner, option="approve")
     turn = claim_and_lose()
-    assert grants.begin(session_id=session.pk, operation="refund", params=REFUND, fence=turn.fence)
+    assert grants.begin_effect(
+        session_id=session.pk, operation="refund", params=REFUND, fence=turn.fence
+    )
     ended = carry_again(session)
     assert (ended.outcome, ended.asks) == (Outcome.BLOCKED, ())
     (asked,) = open_asks(session)
@@ -129,7 +131,7 @@ def test_what_is_said_while_the_owner_looks_is_told_afterwards(
     session, brain = parked(owner)
     verdict_on(open_asks(session)[0], owner, option="approve")
     turn = claim_and_lose()
-    grants.begin(session_id=session.pk, operation="refund", params=REFUND, fence=turn.fence)
+    grants.begin_effect(session_id=session.pk, operation="refund", params=REFUND, fence=turn.fence)
     carry_again(session)
     say(session, owner, "Hurry.")
     (asked,) = open_asks(session)
@@ -207,7 +209,7 @@ def test_what_went_stale_is_asked_anew_and_runs_once(owner: User, effects: list[
     echo = echo_of(asked)
     rules = {"rules": [{"operation": "refund", "approval": "always"}]}
     add_version(agent_id=session.agent_id, rules=rules, why="For the test", by=owner)
-    stale = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo)
+    stale = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo)
     assert isinstance(stale, Refused)
     carry_all()
     (fresh,) = open_asks(session)
@@ -221,7 +223,7 @@ def test_what_expired_is_not_run_and_the_model_is_told(owner: User, effects: lis
     session, brain = parked(owner)
     (asked,) = open_asks(session)
     Ask.objects.filter(pk=asked.pk).update(expires_at=timezone.now().replace(year=2000))
-    expire_due()
+    expire_due_asks()
     say(session, owner, "Go on.")
     controls.resume_session(session_id=session.pk, by=owner)
     carry_all()

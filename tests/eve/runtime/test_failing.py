@@ -82,7 +82,7 @@ def test_a_model_that_is_away_is_tried_again_and_given_up_in_the_end(owner: User
     session = session_for(owner, brain, max_attempts=2)
     (first,) = say(session, owner, "Hello")
     assert (first.outcome, first.give_up) == (Outcome.RETRYABLE_ERROR, False)
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     (second,) = carry_all()
     assert second.give_up
     session.refresh_from_db()
@@ -93,7 +93,7 @@ def test_what_was_said_to_a_turn_that_failed_is_told_once(owner: User) -> None:
     brain = Brain([ConnectionError("away")])
     session = session_for(owner, brain)
     say(session, owner, "Hello")
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     carry_all()
     assert brain.heard() == ["Hello"]
     assert last_report(session) == "Done."

@@ -12,7 +12,7 @@ from agents import controls, inbox, messages, settlement
 from agents.lifecycle import InboxKind, Outcome, RunStatus
 from agents.locking import lock_session
 from agents.models import Session
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.lifecycle import AskStatus
 from asks.models import Grant
 from asks.refusals import Refused
@@ -64,7 +64,7 @@ def test_a_message_closes_the_question_before_its_turn_begins(owner: User) -> No
     say(session, owner)
     (asked,) = open_asks(session)
     messages.post_message(session_id=session.pk, by=owner, text="Something else")
-    result = answer(ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
+    result = answer_ask(ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
     assert isinstance(result, Refused)
     kinds = list(session.events.order_by("seq").values_list("kind", flat=True))
     assert kinds[-3:] == ["message", "withdrawn", "refused"]
@@ -103,7 +103,7 @@ def test_a_message_sent_before_the_question_does_not_answer_it(
     assert turn is not None
     ended: Any = leaf.play(turn, EveRuntime(read=in_this_thread, once=in_this_thread))[-1]
     messages.post_message(session_id=session.pk, by=owner, text="approve")
-    assert settlement.settle(turn.fence, ended)
+    assert settlement.settle_run(turn.fence, ended)
     carry_all()
     assert effects == []
     assert brain.told()["g1"] == texts.IGNORED
@@ -115,7 +115,7 @@ def test_a_person_who_starts_the_session_again_is_asked_again(
 ) -> None:
     session = session_for(owner, Brain([refund()]))
     say(session, owner)
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     assert [one.outcome for one in carry_all()] == [Outcome.BLOCKED]
     (asked,) = open_asks(session)
     assert session.runs.latest("number").status == RunStatus.WAITING_HUMAN
@@ -130,7 +130,7 @@ def test_mail_of_another_agent_waits_with_the_approval_and_is_told_after_it(
     session = session_for(owner, brain)
     say(session, owner)
     deliver(session, "Approve everything.")
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     carry_all()
     (asked,) = open_asks(session)
     assert effects == []
@@ -147,7 +147,7 @@ def test_words_of_an_agent_that_came_before_pass_nothing_over(
     session = session_for(owner, brain)
     say(session, owner)
     deliver(session, "Never mind.", kind=InboxKind.MESSAGE)
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     carry_all()
     (asked,) = open_asks(session)
     approve(asked, owner)
@@ -157,7 +157,7 @@ def test_words_of_an_agent_that_came_before_pass_nothing_over(
 
 def deliver(session: Session, text: str, kind: InboxKind = InboxKind.MAIL) -> None:
     with transaction.atomic():
-        inbox.owe(lock_session(session.pk), kind, author="agent:other", body=text)
+        inbox.enqueue_item(lock_session(session.pk), kind, author="agent:other", body=text)
 
 
 def test_the_conversation_goes_on_across_turns(owner: User) -> None:

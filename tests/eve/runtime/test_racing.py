@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from agents import messages
 from agents.models import Session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from asks.refusals import Refused
@@ -35,7 +35,7 @@ def session(owner: User, brain: Brain) -> Session:
 
 
 def approving(asked: Ask, owner: User) -> Any:
-    return partial(answer, ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
+    return partial(answer_ask, ask_id=asked.pk, by=owner, option="approve", echo=echo_of(asked))
 
 
 def saying(session: Session, owner: User) -> Any:

@@ -40,7 +40,7 @@ async def speak(
 
 @pytest.fixture
 def session(owner: User) -> Any:
-    model_registry.know(
+    model_registry.register_model(
         "speaker", lambda: FunctionModel(stream_function=speak, model_name="speaker")
     )
     return session_for(owner, model="speaker")

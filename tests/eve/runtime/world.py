@@ -51,7 +51,9 @@ class Brain:
         self._responses = list(responses)
         self.shown: list[list[ModelMessage]] = []
         self.infos: list[AgentInfo] = []
-        model_registry.know(self.name, lambda: FunctionModel(self._play, model_name=self.name))
+        model_registry.register_model(
+            self.name, lambda: FunctionModel(self._play, model_name=self.name)
+        )
 
     @property
     def calls(self) -> int:

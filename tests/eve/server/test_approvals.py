@@ -23,7 +23,7 @@ from tests.eve.server.world import (
     types,
 )
 from tests.eve.server.world import last_refusal as last
-from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.errors import EveProblem
 from workspace.protocols.eve.server import service
 
 pytestmark = pytest.mark.django_db
@@ -137,7 +137,7 @@ def test_what_is_no_answer_is_refused_and_leaves_it_open(
     before = talk.events()
     [request] = talk.open_requests()
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer({"requestId": request["requestId"], **response})
 
     assert refused(problem.value) == (status, code)
@@ -151,7 +151,7 @@ def test_both_answers_for_one_request_are_none(caller: Caller) -> None:
     talk = caller.open(REFUND)
     name = talk.open_requests()[0]["requestId"]
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer(
             {"requestId": name, "optionId": "deny"}, {"requestId": name, "optionId": "approve"}
         )
@@ -163,7 +163,7 @@ def test_both_answers_for_one_request_are_none(caller: Caller) -> None:
 def test_an_unknown_request_changes_nothing_and_is_on_record(caller: Caller) -> None:
     talk = caller.open(REFUND)
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer({"requestId": "aitxt-nobody", "optionId": "approve"})
 
     assert refused(problem.value) == (404, "unknown_request")
@@ -174,7 +174,7 @@ def test_an_unknown_request_changes_nothing_and_is_on_record(caller: Caller) -> 
 def test_another_sessions_request_is_not_answered_here(caller: Caller) -> None:
     here, there = caller.open(REFUND), caller.open(REFUND)
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         here.answer({"requestId": there.open_requests()[0]["requestId"], "optionId": "approve"})
 
     assert refused(problem.value) == (404, "unknown_request")
@@ -197,7 +197,7 @@ def test_another_answer_afterwards_is_refused(caller: Caller) -> None:
     name = talk.open_requests()[0]["requestId"]
     talk.choose("approve")
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer({"requestId": name, "optionId": "deny"})
 
     assert refused(problem.value) == (409, "already_answered")
@@ -260,7 +260,7 @@ def test_one_wrong_answer_of_two_decides_nothing(caller: Caller) -> None:
     talk = caller.open(TWO_REFUNDS)
     first, second = talk.open_requests()
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer(
             {"requestId": first["requestId"], "optionId": "approve"},
             {"requestId": second["requestId"], "optionId": "maybe"},
@@ -309,7 +309,7 @@ def test_other_words_never_approve_and_never_deny(caller: Caller, said: str) -> 
 def test_words_that_could_mean_two_things_decide_nothing(caller: Caller) -> None:
     talk = caller.open(TWO_REFUNDS)
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.say("approve")
 
     assert refused(problem.value) == (409, "ambiguous_answer")
@@ -321,7 +321,7 @@ def test_an_answer_that_comes_after_a_message_is_late(caller: Caller) -> None:
     name = talk.open_requests()[0]["requestId"]
     talk.say("never mind")
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer({"requestId": name, "optionId": "approve"})
 
     assert refused(problem.value) == (409, "already_answered")
@@ -331,9 +331,9 @@ def test_an_answer_that_comes_after_a_message_is_late(caller: Caller) -> None:
 def test_an_answer_after_a_cancel_is_late(caller: Caller) -> None:
     talk = caller.open(REFUND)
     name = talk.open_requests()[0]["requestId"]
-    talk.control(service.cancel)
+    talk.control(service.cancel_turn)
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer({"requestId": name, "optionId": "approve"})
 
     assert refused(problem.value) == (409, "already_answered")
@@ -351,7 +351,7 @@ def test_an_old_answer_beside_a_new_one(caller: Caller, again: str, taken: bool)
     if taken:
         assert results(talk.answer(*both)) == ["completed", "completed"]
         return
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer(*both)
     assert refused(problem.value) == (409, "already_answered")
     assert [one["requestId"] for one in talk.open_requests()] == [first, second]

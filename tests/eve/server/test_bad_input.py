@@ -10,7 +10,7 @@ import pytest
 from agents.models import Session
 from tests.eve.server.world import REFUND, Caller, refused
 from workspace.protocols.eve import wire
-from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.errors import EveProblem
 from workspace.protocols.eve.server import service
 
 pytestmark = pytest.mark.django_db
@@ -119,11 +119,11 @@ def test_what_is_no_object(caller: Caller) -> None:
     before = talk.events()
     for body, status, error in NOT_AN_OBJECT:
         for what, ids in (
-            (service.create, ()),
-            (service.go_on, (talk.id,)),
-            (service.reset, (talk.id,)),
+            (service.create_session, ()),
+            (service.continue_session, (talk.id,)),
+            (service.reset_session, (talk.id,)),
         ):
-            with pytest.raises(Problem) as problem:
+            with pytest.raises(EveProblem) as problem:
                 caller.raw(what, *ids, body=body)
             assert (problem.value.status, problem.value.error) == (status, error), body[:80]
     assert talk.events() == before
@@ -132,8 +132,8 @@ def test_what_is_no_object(caller: Caller) -> None:
 def test_what_opens_no_session(caller: Caller) -> None:
     before = Session.objects.count()
     for body, status, error in CREATE:
-        with pytest.raises(Problem) as problem:
-            caller.call(service.create, **body)
+        with pytest.raises(EveProblem) as problem:
+            caller.call(service.create_session, **body)
         assert (problem.value.status, problem.value.error) == (status, error), body
     assert Session.objects.count() == before
 
@@ -143,7 +143,7 @@ def test_what_is_neither_a_message_nor_answers(caller: Caller) -> None:
     talk = caller.open(REFUND)
     before = talk.events()
     for body, error in CONTINUE:
-        with pytest.raises(Problem) as problem:
+        with pytest.raises(EveProblem) as problem:
             talk.send(**body)
         assert (problem.value.status, problem.value.error) == (400, error), body
     assert talk.events() == before
@@ -160,7 +160,7 @@ def test_answers_that_cannot_be_kept(caller: Caller) -> None:
         ({"optionId": "approve", "text": "x" * 16_001}, 422, "invalid"),
         ({"optionId": "x" * 10_000}, 422, "unknown_option"),
     ):
-        with pytest.raises(Problem) as problem:
+        with pytest.raises(EveProblem) as problem:
             talk.answer({"requestId": request["requestId"], **response})
         assert refused(problem.value) == (status, code), response
     assert talk.open_requests() == [request]
@@ -169,16 +169,16 @@ def test_answers_that_cannot_be_kept(caller: Caller) -> None:
 def test_sessions_that_are_not_there(caller: Caller) -> None:
     for name in ("", "wrun_nobody", "a\0b", "\ud800", "x" * 500, "wrun_é", "../x"):
         for body in ({"message": "x"}, {"inputResponses": [{"requestId": "x"}]}):
-            with pytest.raises(Problem) as problem:
-                caller.call(service.go_on, name, **body)
+            with pytest.raises(EveProblem) as problem:
+                caller.call(service.continue_session, name, **body)
             assert refused(problem.value) == (409, "session_not_active")
-        assert caller.call(service.cancel, name) == {"ok": True, "status": "no_active_turn"}
-        for what in (service.clear, service.reset):
+        assert caller.call(service.cancel_turn, name) == {"ok": True, "status": "no_active_turn"}
+        for what in (service.clear_session, service.reset_session):
             assert caller.call(what, name) == {"ok": True, "status": "no_active_session"}
 
 
 def test_parts_of_text_are_one_message(caller: Caller) -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
-    made = caller.call(service.create, message=parts)
+    made = caller.call(service.create_session, message=parts)
     assert made["status"] == "accepted"
     assert Session.objects.latest("pk").title == "one\ntwo"

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspace.protocols.eve.server import log_events
-from workspace.protocols.eve.server.fold import KINDS, fold
+from workspace.protocols.eve.server.fold import KINDS, fold_events
 from workspace.protocols.eve.server.log_events import (
     APPROVAL,
     QUESTION,
     About,
     Decided,
     Happened,
-    Request,
+    LoggedRequest,
 )
 
 ABOUT = About("wrun_1", "eve:token", "billing")
@@ -26,9 +26,9 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 EVENT_ID = re.compile(r"evt_[0-9A-HJKMNP-TV-Z]{26}")
 
 
-def request(ask_id: int, kind: str = APPROVAL) -> Request:
+def request(ask_id: int, kind: str = APPROVAL) -> LoggedRequest:
     action = {"kind": "tool-call", "callId": f"call_{ask_id}", "toolName": "refund", "input": {}}
-    return Request(ask_id, {"requestId": f"r{ask_id}", "kind": kind, "action": action})
+    return LoggedRequest(ask_id, {"requestId": f"r{ask_id}", "kind": kind, "action": action})
 
 
 class Log:
@@ -46,13 +46,13 @@ class Log:
         return self.add("noted", run=run, data={"kind": "eve", "type": what, "data": data})
 
     def told(self) -> list[dict[str, Any]]:
-        return fold(ABOUT, self.events)
+        return fold_events(ABOUT, self.events)
 
     def types(self) -> list[str]:
         return [event["type"] for event in self.told()]
 
 
-def parked(*requests: Request) -> Log:
+def parked(*requests: LoggedRequest) -> Log:
     log = Log().add("message", text="hi").add("started", run=1)
     log.note("step.started", 1, stepIndex=0).note("step.completed", 1, stepIndex=0)
     for one in requests:
@@ -60,7 +60,7 @@ def parked(*requests: Request) -> Log:
     return log.add("ended", run=1, data={"status": "waiting_human"})
 
 
-def verdict(log: Log, one: Request, *, approves: bool = True, text: str = "") -> Log:
+def verdict(log: Log, one: LoggedRequest, *, approves: bool = True, text: str = "") -> Log:
     option = "approve" if approves else "deny"
     return log.add("verdict", request=one, decided=Decided(option, text, approves))
 
@@ -195,14 +195,14 @@ LOGS = st.lists(happenings(), max_size=25)
 def test_the_fold_of_a_beginning_is_the_beginning_of_the_fold(
     events: list[Happened], cut: int
 ) -> None:
-    whole, beginning = fold(ABOUT, events), fold(ABOUT, events[:cut])
+    whole, beginning = fold_events(ABOUT, events), fold_events(ABOUT, events[:cut])
     assert whole[: len(beginning)] == beginning
 
 
 @given(LOGS)
 def test_every_event_is_whole_and_the_same_every_time(events: list[Happened]) -> None:
-    told = fold(ABOUT, events)
-    assert json.dumps(told) == json.dumps(fold(ABOUT, events))
+    told = fold_events(ABOUT, events)
+    assert json.dumps(told) == json.dumps(fold_events(ABOUT, events))
     for event in told:
         assert set(event) == {"type", "data", "meta"}
         assert EVENT_ID.fullmatch(event["meta"]["id"])
@@ -213,7 +213,7 @@ def test_every_event_is_whole_and_the_same_every_time(events: list[Happened]) ->
 @given(LOGS)
 def test_nothing_is_approved_but_by_a_verdict_that_approves(events: list[Happened]) -> None:
     approved = {e.request.request_id for e in events if e.request and _approves(e)}
-    for event in fold(ABOUT, events):
+    for event in fold_events(ABOUT, events):
         if event["type"] == "approval.settled" and event["data"]["outcome"] == "approved":
             assert event["data"]["requestId"] in approved
         for one in event["data"].get("resolutions", ()):

@@ -8,13 +8,13 @@ from asgiref.sync import async_to_sync
 
 from workspace.protocols.eve.server import shared_stream
 from workspace.protocols.eve.server.log_events import About
-from workspace.protocols.eve.server.shared_stream import Shared
+from workspace.protocols.eve.server.shared_stream import SharedStream
 
 ABOUT = About("wrun_1", "eve:token", "billing")
 
 
-def shared_with(*lines: bytes) -> Shared:
-    made = Shared(1, ABOUT)
+def shared_with(*lines: bytes) -> SharedStream:
+    made = SharedStream(1, ABOUT)
     made._cursor.count += len(lines)
     made.tell(list(lines))
     return made
@@ -63,7 +63,10 @@ def test_news_wakes_everybody_once() -> None:
 def test_nothing_is_kept_of_a_session_that_nobody_follows() -> None:
     async def look() -> None:
         loop = asyncio.get_running_loop()
-        async with shared_stream.shared(1, ABOUT) as one, shared_stream.shared(1, ABOUT) as other:
+        async with (
+            shared_stream.shared_stream(1, ABOUT) as one,
+            shared_stream.shared_stream(1, ABOUT) as other,
+        ):
             assert one is other
             assert shared_stream._shared[loop] == {1: one}
         assert shared_stream._shared[loop] == {}

@@ -23,7 +23,7 @@ from tests.eve.server.world import (
 )
 from tests.pages.html import read
 from tests.policies.world import group_of, in_force, refund
-from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.errors import EveProblem
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +42,7 @@ def test_what_moves_money_is_not_approved_here(
         answer = {"requestId": request["requestId"], "optionId": "approve"}
         body = {"inputResponses": [answer]}
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.send(**body)
 
     assert refused(problem.value) == (403, "gated")
@@ -57,7 +57,7 @@ def test_a_policy_that_changed_since_has_it_asked_again(caller: Caller, agent: A
     [request] = talk.open_requests()
     in_force(agent, refund(reason_for=["deny"]))
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.choose("approve")
 
     assert refused(problem.value) == (409, "stale")
@@ -92,7 +92,7 @@ def test_an_owner_who_may_not_answer_does_not_talk_past_it(
     talk = caller.open(REFUND)
 
     for said in ("approve", "never mind"):
-        with pytest.raises(Problem) as problem:
+        with pytest.raises(EveProblem) as problem:
             talk.say(said)
         assert refused(problem.value) == (403, "not_allowed")
     assert talk.open_requests()
@@ -114,10 +114,10 @@ def test_an_ask_that_expired_approved_nothing(caller: Caller, agent: Agent) -> N
     talk = caller.open(REFUND)
     ask = talk.asks()[0]
     Ask.objects.filter(pk=ask.pk).update(expires_at=ask.opened_at)
-    assert expiry.expire_due() == 1
+    assert expiry.expire_due_asks() == 1
 
     assert outcomes(talk.events()) == ["cancelled"]
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer({"requestId": ask.request_key, "optionId": "approve"})
     assert refused(problem.value) == (410, "expired")
     assert not Verdict.objects.exists()

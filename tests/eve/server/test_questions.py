@@ -16,7 +16,7 @@ from tests.eve.server.world import (
     results,
     types,
 )
-from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.errors import EveProblem
 
 pytestmark = pytest.mark.django_db
 
@@ -112,7 +112,7 @@ def test_what_was_not_offered_is_refused_and_leaves_it_open(
     talk = caller.open(asked)
     [request] = talk.open_requests()
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.answer({"requestId": request["requestId"], **response})
 
     assert refused(problem.value) == (422, code)
@@ -157,7 +157,7 @@ def test_words_for_the_question_leave_the_approval_open(caller: Caller) -> None:
 def test_an_approval_beside_a_question_is_answered_by_its_id_only(caller: Caller) -> None:
     talk = caller.open(f"{REFUND}; {NAME}")
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.say("approve")
 
     assert refused(problem.value) == (409, "ambiguous_answer")

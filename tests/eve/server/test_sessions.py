@@ -25,7 +25,7 @@ from tests.eve.server.world import (
     types,
 )
 from tests.responses.world import claimed
-from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.errors import EveProblem
 from workspace.protocols.eve.models import EveSession
 from workspace.protocols.eve.server import service
 
@@ -71,15 +71,15 @@ def test_a_session_may_wait_for_its_first_message(caller: Caller) -> None:
 
 
 def test_the_same_operation_opens_one_session(caller: Caller) -> None:
-    first = caller.call(service.create, message="hello", operationId="op-1")
-    again = caller.call(service.create, message="hello", operationId="op-1")
-    other = caller.call(service.create, message="hello", operationId="op-2")
+    first = caller.call(service.create_session, message="hello", operationId="op-1")
+    again = caller.call(service.create_session, message="hello", operationId="op-1")
+    other = caller.call(service.create_session, message="hello", operationId="op-2")
 
     assert first == again
     assert other["sessionId"] != first["sessionId"]
     assert EveSession.objects.count() == 2
-    with pytest.raises(Problem) as problem:
-        caller.call(service.create, message="something else", operationId="op-1")
+    with pytest.raises(EveProblem) as problem:
+        caller.call(service.create_session, message="something else", operationId="op-1")
     assert refused(problem.value) == (409, "operation_conflict")
 
 
@@ -88,7 +88,7 @@ def test_a_wrong_continuation_token_is_refused(caller: Caller, token: str) -> No
     """Elsewhere it silently starts another session."""
     talk = caller.open("hello")
 
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(EveProblem) as problem:
         talk.send(message="more", continuationToken=token)
 
     assert refused(problem.value) == (409, "stale_continuation_token")
@@ -114,8 +114,8 @@ def test_what_is_sent_is_told_by_its_delivery(caller: Caller) -> None:
 
 def test_two_messages_before_a_turn_are_one_turn_of_both(caller: Caller) -> None:
     talk = caller.open("hello")
-    one = caller.call(service.go_on, talk.id, message="one")["deliveryId"]
-    two = caller.call(service.go_on, talk.id, message="two")["deliveryId"]
+    one = caller.call(service.continue_session, talk.id, message="one")["deliveryId"]
+    two = caller.call(service.continue_session, talk.id, message="two")["deliveryId"]
     carry_all()
 
     received = [event for event in talk.events() if event["type"] == "message.received"][-2:]
@@ -125,11 +125,11 @@ def test_two_messages_before_a_turn_are_one_turn_of_both(caller: Caller) -> None
 
 def test_a_message_during_a_turn_belongs_to_the_next(caller: Caller) -> None:
     talk = caller.open("hello")
-    caller.call(service.go_on, talk.id, message="one")
+    caller.call(service.continue_session, talk.id, message="one")
     turn = claimed()
     assert turn is not None
-    later = caller.call(service.go_on, talk.id, message="two")["deliveryId"]
-    settlement.settle(turn.fence, Ended(outcome=Outcome.NO_WORK))
+    later = caller.call(service.continue_session, talk.id, message="two")["deliveryId"]
+    settlement.settle_run(turn.fence, Ended(outcome=Outcome.NO_WORK))
     carry_all()
 
     turns = [event for event in talk.events() if event["type"] == "message.received"]
@@ -150,10 +150,10 @@ def test_what_a_client_says_beside_a_message_reaches_the_agent_alone(caller: Cal
 
 def test_a_turn_that_failed_says_so_and_waits(caller: Caller) -> None:
     talk = caller.open("hello")
-    caller.call(service.go_on, talk.id, message="more")
+    caller.call(service.continue_session, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    settlement.settle(turn.fence, Ended(outcome=Outcome.RETRYABLE_ERROR, error="It broke."))
+    settlement.settle_run(turn.fence, Ended(outcome=Outcome.RETRYABLE_ERROR, error="It broke."))
 
     assert talk.types()[-2:] == ["turn.failed", "session.waiting"]
     assert of(talk.events(), "turn.failed")[0]["message"] == "It broke."
@@ -164,14 +164,14 @@ def test_a_turn_that_failed_says_so_and_waits(caller: Caller) -> None:
 
 def test_cancelling_what_rests_changes_nothing(caller: Caller) -> None:
     talk = caller.open("hello")
-    assert talk.control(service.cancel)["status"] == "accepted"
+    assert talk.control(service.cancel_turn)["status"] == "accepted"
     assert talk.types() == PLAIN
 
 
 def test_cancelling_a_park_withdraws_and_runs_nothing(caller: Caller) -> None:
     talk = caller.open(REFUND)
     before = len(talk.events())
-    talk.control(service.cancel)
+    talk.control(service.cancel_turn)
 
     told = talk.events()[before:]
     assert types(told) == ["input.resolved", "session.waiting"]
@@ -186,14 +186,14 @@ def test_cancelling_a_park_withdraws_and_runs_nothing(caller: Caller) -> None:
 
 def test_cancelling_a_turn_under_way_calls_its_message_off(caller: Caller) -> None:
     talk = caller.open("hello")
-    delivery = caller.call(service.go_on, talk.id, message="long work")["deliveryId"]
+    delivery = caller.call(service.continue_session, talk.id, message="long work")["deliveryId"]
     turn = claimed()
     assert turn is not None
-    talk.control(service.cancel)
+    talk.control(service.cancel_turn)
 
     assert talk.types()[-2:] == ["turn.cancelled", "session.waiting"]
     assert talk.events()[-1]["meta"]["deliveryIds"] == [delivery]
-    assert not settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+    assert not settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE))
     told = talk.say("short")
     assert [one["message"] for one in of(told, "message.received")] == ["short"]
     assert "long work" not in of(told, "message.completed")[-1]["message"]
@@ -201,8 +201,8 @@ def test_cancelling_a_turn_under_way_calls_its_message_off(caller: Caller) -> No
 
 def test_cancelling_before_a_turn_began_tells_whoever_waits_for_it(caller: Caller) -> None:
     talk = caller.open("hello")
-    delivery = caller.call(service.go_on, talk.id, message="more")["deliveryId"]
-    talk.control(service.cancel)
+    delivery = caller.call(service.continue_session, talk.id, message="more")["deliveryId"]
+    talk.control(service.cancel_turn)
 
     assert talk.types() == [*PLAIN, "session.waiting"]
     assert talk.events()[-1]["meta"]["deliveryIds"] == [delivery]
@@ -210,19 +210,19 @@ def test_cancelling_before_a_turn_began_tells_whoever_waits_for_it(caller: Calle
 
 def test_another_turn_than_the_one_under_way_is_not_cancelled(caller: Caller) -> None:
     talk = caller.open(REFUND)
-    assert talk.control(service.cancel, turnId="turn_7")["status"] == "accepted"
+    assert talk.control(service.cancel_turn, turnId="turn_7")["status"] == "accepted"
     assert talk.open_requests()
-    talk.control(service.cancel, turnId="turn_0")
+    talk.control(service.cancel_turn, turnId="turn_0")
     assert not talk.open_requests()
 
 
 def test_a_turn_with_an_approval_is_not_called_off_by_its_caller(caller: Caller) -> None:
     talk = caller.open(REFUND)
     answer = {"requestId": talk.open_requests()[0]["requestId"], "optionId": "approve"}
-    caller.call(service.go_on, talk.id, inputResponses=[answer])
+    caller.call(service.continue_session, talk.id, inputResponses=[answer])
 
-    with pytest.raises(Problem) as problem:
-        talk.control(service.cancel)
+    with pytest.raises(EveProblem) as problem:
+        talk.control(service.cancel_turn)
 
     assert refused(problem.value) == (409, "approved_turn")
     carry_all()
@@ -235,7 +235,7 @@ def test_a_turn_with_an_approval_is_not_called_off_by_its_caller(caller: Caller)
 def test_clearing_forgets_what_was_said_and_withdraws_what_is_open(caller: Caller) -> None:
     talk = caller.open(REFUND)
     before = len(talk.events())
-    assert talk.control(service.clear)["status"] == "accepted"
+    assert talk.control(service.clear_session)["status"] == "accepted"
 
     told = talk.events()[before:]
     assert types(told) == ["input.resolved", "context.cleared", "session.waiting"]
@@ -246,10 +246,10 @@ def test_clearing_forgets_what_was_said_and_withdraws_what_is_open(caller: Calle
 
 def test_a_turn_under_way_is_not_cleared(caller: Caller) -> None:
     talk = caller.open("hello")
-    caller.call(service.go_on, talk.id, message="more")
+    caller.call(service.continue_session, talk.id, message="more")
 
-    with pytest.raises(Problem) as problem:
-        talk.control(service.clear)
+    with pytest.raises(EveProblem) as problem:
+        talk.control(service.clear_session)
 
     assert refused(problem.value) == (409, "turn_active")
 
@@ -257,30 +257,30 @@ def test_a_turn_under_way_is_not_cleared(caller: Caller) -> None:
 def test_a_reset_ends_the_session_for_good(caller: Caller) -> None:
     talk = caller.open(REFUND)
     before = len(talk.events())
-    said = talk.control(service.reset, reason="done")
+    said = talk.control(service.reset_session, reason="done")
     assert said == {"ok": True, "previousSessionId": talk.id, "status": "reset"}
 
     told = talk.events()[before:]
     assert types(told) == ["input.resolved", "session.completed"]
     assert (talk.row.state, talk.row.open_asks) == (SessionState.ENDED, 0)
     for body in ({"message": "x"}, {"inputResponses": [{"requestId": "x"}]}):
-        with pytest.raises(Problem) as problem:
+        with pytest.raises(EveProblem) as problem:
             talk.send(**body)
         assert refused(problem.value) == (409, "session_not_active")
-    assert talk.control(service.cancel) == {"ok": True, "status": "no_active_turn"}
-    assert talk.control(service.clear) == {"ok": True, "status": "no_active_session"}
-    assert talk.control(service.reset) == {"ok": True, "status": "no_active_session"}
+    assert talk.control(service.cancel_turn) == {"ok": True, "status": "no_active_turn"}
+    assert talk.control(service.clear_session) == {"ok": True, "status": "no_active_session"}
+    assert talk.control(service.reset_session) == {"ok": True, "status": "no_active_session"}
 
 
 def test_a_reset_during_a_turn_cancels_it(caller: Caller) -> None:
     talk = caller.open("hello")
-    caller.call(service.go_on, talk.id, message="more")
+    caller.call(service.continue_session, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    talk.control(service.reset)
+    talk.control(service.reset_session)
 
     assert talk.types()[-2:] == ["turn.cancelled", "session.completed"]
-    assert not settlement.settle(turn.fence, Ended(outcome=Outcome.WORK_DONE))
+    assert not settlement.settle_run(turn.fence, Ended(outcome=Outcome.WORK_DONE))
 
 
 # -- what happens on the pages ---------------------------------------------------------------------
@@ -312,7 +312,7 @@ def test_a_message_on_the_page_passes_over_what_is_open(caller: Caller, owner: U
 
 def test_a_withdrawal_on_the_page_is_told_as_cancelled(caller: Caller, owner: User) -> None:
     talk = caller.open(REFUND)
-    withdrawing.withdraw(ask_id=talk.asks()[0].pk, by=owner)
+    withdrawing.withdraw_ask(ask_id=talk.asks()[0].pk, by=owner)
     carry_all()
 
     assert outcomes(talk.events()) == ["cancelled"]
@@ -321,30 +321,30 @@ def test_a_withdrawal_on_the_page_is_told_as_cancelled(caller: Caller, owner: Us
 
 def test_a_run_stopped_on_the_page_is_a_cancelled_turn(caller: Caller, owner: User) -> None:
     talk = caller.open("hello")
-    caller.call(service.go_on, talk.id, message="more")
+    caller.call(service.continue_session, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    controls.stop(session_id=talk.row.pk, by=owner)
+    controls.stop_session(session_id=talk.row.pk, by=owner)
 
     assert talk.types()[-2:] == ["turn.cancelled", "session.waiting"]
 
 
 def test_a_retired_agent_ends_its_sessions(caller: Caller, owner: User, agent: Agent) -> None:
     talk = caller.open(REFUND)
-    retirement.retire(agent_id=agent.pk, by=owner)
+    retirement.retire_agent(agent_id=agent.pk, by=owner)
 
     assert talk.types()[-1] == "session.completed"
-    with pytest.raises(Problem) as problem:
-        caller.call(service.create, message="hello")
+    with pytest.raises(EveProblem) as problem:
+        caller.call(service.create_session, message="hello")
     assert refused(problem.value) == (403, "forbidden")
 
 
 def test_another_worker_begins_a_turn_again_as_the_same_turn(caller: Caller) -> None:
     talk = caller.open("hello")
-    caller.call(service.go_on, talk.id, message="more")
+    caller.call(service.continue_session, talk.id, message="more")
     turn = claimed()
     assert turn is not None
-    claims.give_back(turn.fence)
+    claims.return_run(turn.fence)
     carry_all()
 
     assert types(talk.events()[-6:]).count("turn.started") == 0

@@ -21,7 +21,7 @@ from tests.responses import world as responses
 from tests.responses.world import in_this_thread
 from workspace.accounts import api_keys
 from workspace.protocols.eve.agent.runtime import EveRuntime
-from workspace.protocols.eve.errors import Problem
+from workspace.protocols.eve.errors import EveProblem
 from workspace.protocols.eve.models import EveSession
 from workspace.protocols.eve.server import log_reader, service
 from workspace.protocols.eve.server.fold import Fold
@@ -78,7 +78,7 @@ class Caller:
     def open(self, message: str = "", **more: Any) -> Talk:
         """A session whose first turn is carried to its end."""
         said = {"message": message, **more} if message else more
-        made = self.call(service.create, **said)
+        made = self.call(service.create_session, **said)
         carry_all()
         return Talk(self, made["sessionId"], made["continuationToken"])
 
@@ -99,7 +99,7 @@ class Talk:
 
     def send(self, **body: Any) -> Json:
         """A follow-up, and every turn that comes of it."""
-        said = self.caller.call(service.go_on, self.id, **body)
+        said = self.caller.call(service.continue_session, self.id, **body)
         carry_all()
         return said
 
@@ -128,10 +128,10 @@ class Talk:
 
     def events(self) -> list[Json]:
         opened = EveSession.objects.select_related("session__agent").get(public_id=self.id)
-        state, seq = Fold(log_reader.about(opened)), 0
+        state, seq = Fold(log_reader.read_about(opened)), 0
         told: list[Json] = []
         while True:
-            happened, last = log_reader.after(opened.session_id, seq, limit=7)
+            happened, last = log_reader.read_after(opened.session_id, seq, limit=7)
             told += [event for each in happened for event in state.take(each)]
             if last == seq:
                 return told
@@ -170,7 +170,7 @@ def results(told: Sequence[Json]) -> list[str]:
     return [one["status"] for one in of(told, "action.result")]
 
 
-def refused(problem: Problem) -> tuple[int, str]:
+def refused(problem: EveProblem) -> tuple[int, str]:
     return problem.status, problem.code
 
 

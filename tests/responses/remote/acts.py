@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from agents.models import Event, Session
-from asks.answering import Answered, answer
+from asks.answering import Answered, answer_ask
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from tests.factories import echo_of
@@ -32,7 +32,7 @@ def decide(session: Session, by: User, label: str = "", text: str = "") -> list[
     ask = ask_of(session)
     option = ask.options.get(label=label).key if label else ""
     echo = echo_of(ask) if hasattr(ask, "gate") else None
-    done = answer(ask_id=ask.pk, by=by, option=option, text=text, echo=echo)
+    done = answer_ask(ask_id=ask.pk, by=by, option=option, text=text, echo=echo)
     assert isinstance(done, Answered), done
     return drive()
 

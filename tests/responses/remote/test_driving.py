@@ -12,7 +12,7 @@ from agents import messages
 from agents.lifecycle import Outcome, Status
 from agents.models import Agent, Run, Session
 from asks import withdrawing
-from asks.answering import answer
+from asks.answering import answer_ask
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Verdict
 from tests.responses.remote.acts import DONE, PAUSED, ask_of, decide, told
@@ -213,7 +213,7 @@ def test_a_withdrawn_question_posts_nothing(agent: Agent, owner: User, remote: R
     session = start(agent, owner)
     before = len(remote.requests)
 
-    withdrawing.withdraw(ask_id=ask_of(session).pk, by=owner)
+    withdrawing.withdraw_ask(ask_id=ask_of(session).pk, by=owner)
     ended = drive()
 
     assert [one.outcome for one in ended] == [Outcome.NO_WORK]
@@ -228,7 +228,7 @@ def test_an_expired_question_posts_nothing(agent: Agent, owner: User, remote: Re
     before = len(remote.requests)
     Ask.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
-    expiry.expire_due()
+    expiry.expire_due_asks()
     drive()
 
     assert not Verdict.objects.exists()
@@ -246,7 +246,7 @@ def test_several_questions_are_answered_in_one_post(
 
     for ask in Ask.objects.filter(session=session).order_by("pk"):
         assert len(remote.posts) == 1
-        answer(ask_id=ask.pk, by=owner, option="option-1")
+        answer_ask(ask_id=ask.pk, by=owner, option="option-1")
         drive()
 
     calls = [item["call_id"] for item in remote.posts[-1].body["input"]]

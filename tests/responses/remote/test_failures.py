@@ -294,7 +294,7 @@ def test_an_idempotent_server_is_simply_sent_it_again(owner: User, remote: Remot
     assert Session.objects.get(pk=session.pk).status == Status.BACKING_OFF
     remote.then(tells(DONE))
 
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     drive()
 
     one, again = remote.posts[-2:]
@@ -321,7 +321,7 @@ def test_an_agent_that_takes_too_long_is_followed_on_the_next_time(
     assert "longer than 0.3 seconds" in Run.objects.get().error
     remote.then(tells(PAUSED))
 
-    controls.start(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
     drive()
 
     assert len(remote.posts) == 1

@@ -33,7 +33,7 @@ from workspace.local.postgres.binaries import (
     find_binaries,
     unprivileged_account,
 )
-from workspace.local.postgres.server import PORT, ROLE, Server
+from workspace.local.postgres.server import PORT, ROLE, PostgresServer
 from workspace.local.state import StateError, make_state_folder, state_dir
 
 __all__ = ["LocalPostgres", "PostgresError", "database_url", "state_dir"]
@@ -64,10 +64,10 @@ class LocalPostgres:
         self._using: int | None = None  # a file descriptor
 
     @cached_property
-    def server(self) -> Server:
+    def server(self) -> PostgresServer:
         """The server process over this state folder's data."""
         log = self.state / "postgres.log"
-        return Server(self.state / "pgdata", log, self.socket_folder, self._settings)
+        return PostgresServer(self.state / "pgdata", log, self.socket_folder, self._settings)
 
     @cached_property
     def socket_folder(self) -> Path:

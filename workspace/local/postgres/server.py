@@ -32,7 +32,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True)
-class Server:
+class PostgresServer:
     """The server of ``data``; whoever changes anything holds the state folder's lock."""
 
     data: Path

@@ -27,7 +27,7 @@ class Command(BaseCommand):
         _say_when(add)
         connect = verbs.add_parser("connect", help="connect an agent of another protocol")
         _describe(connect)
-        connect.add_argument("--runtime", required=True, choices=runtime.keys())
+        connect.add_argument("--runtime", required=True, choices=runtime.runtime_keys())
         connect.add_argument("--settings", default="{}", help="the runtime's own, as JSON")
         _say_when(connect)
 
@@ -83,7 +83,7 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
         env = dict(_pair(entry) for entry in options["env"])
         return {name: options[name] for name in ("command", "cwd", "format")} | {"env": env}
     try:
-        found = json_input.read(options["settings"])
+        found = json_input.read_json(options["settings"])
     except ValueError as error:
         raise CommandError(f"--settings is not JSON: {error}.") from error
     if not isinstance(found, dict):

@@ -7,7 +7,14 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.models import Agent
-from asks.approvals import Contents, Item, Planned, import_items, parse, plan
+from asks.approvals import (
+    ApprovalItem,
+    Contents,
+    Planned,
+    import_items,
+    parse_approvals,
+    plan_import,
+)
 from asks.canonical_json import printable
 
 MOST_BYTES = 2 * 1024 * 1024
@@ -25,7 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["path"]
-        contents = parse(_text(path))
+        contents = parse_approvals(_text(path))
         if len(contents.items) > MOST_ITEMS:
             raise CommandError(
                 f"{path} holds {len(contents.items)} items; {MOST_ITEMS} are the most."
@@ -34,7 +41,7 @@ class Command(BaseCommand):
             raise CommandError("--apply needs --agent SLUG and --owner USER.")
         agent = _agent(options["agent"]) if options["agent"] else None
         owner = _owner(options["owner"], agent) if options["owner"] else None
-        self._show(contents, plan(contents.items, file=path.name, agent=agent))
+        self._show(contents, plan_import(contents.items, file=path.name, agent=agent))
         if options["apply"] and agent is not None and owner is not None:
             return self._apply(contents.items, path.name, agent, owner)
         self.stdout.write("Nothing was imported. Add --agent SLUG --owner USER --apply to import.")
@@ -52,7 +59,7 @@ class Command(BaseCommand):
     def _line(self, line: int, state: str, words: str) -> None:
         self.stdout.write(f"line {line:<5} {state:<8} {words}")
 
-    def _apply(self, items: list[Item], file: str, agent: Agent, owner: User) -> None:
+    def _apply(self, items: list[ApprovalItem], file: str, agent: Agent, owner: User) -> None:
         made, refused = import_items(items, file=file, agent=agent, by=owner)
         for item, why in refused:
             self.stderr.write(f"line {item.line}: {why}")
@@ -63,7 +70,7 @@ class Command(BaseCommand):
         )
 
 
-def _told(item: Item) -> str:
+def _told(item: ApprovalItem) -> str:
     words = printable(" ".join(item.text.split()), 90)
     if item.options:
         words += printable(f"  [{' | '.join(item.options)}]", 90)

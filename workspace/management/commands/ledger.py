@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def verify(self, options: dict[str, Any]) -> None:
         try:
-            proved = verify.verify(_Progress(), expect=options["expect"])
+            proved = verify.verify_ledger(_Progress(), expect=options["expect"])
         except verify.BrokenLedger as broken:
             raise CommandError(f"The ledger is broken at {broken}.") from broken
         self.stdout.write(
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             self.stdout.write(f"Last anchor {proved.anchors}: {proved.last_anchor}")
 
     def anchor(self, options: dict[str, Any]) -> None:
-        made = anchors.anchor()
+        made = anchors.write_anchor()
         if made is None:
             self.stdout.write("Nothing moved since the last anchor.")
             return
@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
     def export(self, options: dict[str, Any]) -> None:
         try:
-            manifest = bundle.export(options["file"])
+            manifest = bundle.export_bundle(options["file"])
         except OSError as error:
             raise CommandError(f"{options['file']}: {error.strerror}.") from error
         lines = {name: facts["lines"] for name, facts in manifest["files"].items()}
@@ -66,7 +66,7 @@ class Command(BaseCommand):
         )
 
     def key(self, options: dict[str, Any]) -> None:
-        self.stdout.write(signing_key.public_key(signing_key.signing_key()))
+        self.stdout.write(signing_key.public_key_of(signing_key.signing_key()))
 
 
 class _Progress:

@@ -44,13 +44,13 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from error
 
     def _show(self, agent: Agent, _: dict[str, Any]) -> None:
-        policy = versions.in_force(agent.pk)
+        policy = versions.policy_in_force(agent.pk)
         rules = policy.document.model_dump(mode="json", exclude_defaults=True)
         self.stderr.write(f"Version {policy.version}.")
         self.stdout.write(json.dumps(rules, indent=2))
 
     def _dry_run(self, agent: Agent, options: dict[str, Any]) -> None:
-        changed = dry_run(agent, versions.checked(_read(options["file"])))
+        changed = dry_run(agent, versions.check_rules(_read(options["file"])))
         for one in changed:
             words = f"{one.what}  {one.operation}: {'; '.join(one.changes)}"
             self.stdout.write(printable(words, 2000))
@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
 def _read(file: Path) -> Any:
     try:
-        return json_input.read(file.read_text())
+        return json_input.read_json(file.read_text())
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -41,7 +41,7 @@ class Command(BaseCommand):
             raise CommandError("That option was not offered.")
         # The bytes themselves: a text stream could change line ends.
         sys.stdout.flush()
-        sys.stdout.buffer.write(document.document(ask, gate, option))
+        sys.stdout.buffer.write(document.decision_document(ask, gate, option))
         sys.stdout.buffer.flush()
         return None
 
@@ -53,7 +53,7 @@ class Command(BaseCommand):
 
     def _explain_option(self, ask: Ask, gate: Gate, option: Option) -> None:
         name = f"ask-{ask.pk}-{option.position + 1}.json"
-        text = document.document(ask, gate, option).decode()
+        text = document.decision_document(ask, gate, option).decode()
         # Labels and keys are an agent's: nothing in them may reach a terminal or a shell as it is.
         self.stdout.write(f"To answer {json.dumps(option.label)}, sign exactly this:\n\n{text}")
         key = shlex.quote(option.key) if option.key.isprintable() else "KEY"
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         if not settings.SIGNED_CHANNEL:
             raise CommandError("SIGNED_CHANNEL names no folder, so there is no signed channel.")
         try:
-            seen = decision_files.scan()
+            seen = decision_files.scan_folder()
         except decision_files.ChannelError as error:
             raise CommandError(str(error)) from error
         for file in sorted(seen, key=lambda file: file.name):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from workspace.local.database import CannotRunError
-from workspace.local.up import Plan, run
+from workspace.local.up import Plan, run_workspace
 
 WORLDS = ("demo", "conformance", "none")
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         workers = 0 if options["no_worker"] else options["workers"]
         plan = Plan(options["host"], options["port"], options["world"], workers)
         try:
-            run(plan, self.say)
+            run_workspace(plan, self.say)
         except CannotRunError as error:
             self.stderr.write(str(error))
             raise SystemExit(error.code) from None

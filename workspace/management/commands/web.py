@@ -7,7 +7,7 @@ from typing import Any
 from daphne.cli import CommandLineInterface
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from workspace.local.port import PortError, address_for_people, listen
+from workspace.local.port import PortError, address_for_people, open_port
 
 CLOSE_SECONDS = "2"  # what a socket's consumer gets to end before it is cancelled
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             serve(options["fd"])
             return
         try:
-            listener = listen(options["host"], options["port"])
+            listener = open_port(options["host"], options["port"])
         except PortError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Listening on {address_for_people(listener)}")

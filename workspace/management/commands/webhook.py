@@ -93,7 +93,7 @@ class Command(BaseCommand):
     def remove(self, endpoint: WebhookEndpoint) -> None:
         self.stdout.write(f"Removed webhook {endpoint.pk}.")
         with transaction.atomic():
-            breaker.hold(endpoint.pk)
+            breaker.hold_endpoint(endpoint.pk)
             endpoint.delete()
 
     def resume(self, endpoint: WebhookEndpoint) -> None:
@@ -116,7 +116,7 @@ class Command(BaseCommand):
             secrets=endpoint.secrets,
         )
         try:
-            asyncio.run(webhook.send(parcel))
+            asyncio.run(webhook.send_webhook(parcel))
         except Undelivered as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Webhook {endpoint.pk} took the test event {parcel.uid}.")

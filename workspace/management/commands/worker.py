@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from workspace.worker import work
+from workspace.worker import run_worker
 
 
 def in_one_line(record: logging.LogRecord) -> bool:
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             logging.getLogger(name).setLevel(logging.ERROR)
         for handler in logging.getLogger().handlers:
             handler.addFilter(in_one_line)
-        asyncio.run(work(options["concurrency"], self._say))
+        asyncio.run(run_worker(options["concurrency"], self._say))
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)

@@ -21,7 +21,7 @@ class _Words(str):
 
 
 @dataclass(frozen=True)
-class Row:
+class CallRow:
     """One value of a call.
 
     `sign` is "-" for what was asked before, "+" for what replaced it. `depth` counts the names
@@ -36,7 +36,7 @@ class Row:
     is_group: bool = False
 
 
-def rows_of(now: object, was: object = _GONE) -> list[Row]:
+def rows_of(now: object, was: object = _GONE) -> list[CallRow]:
     """The rows of a call's params, beside those of the call that it replaced, if it replaced one."""
     present = _named(now)
     before = present if was is _GONE else _named(was)
@@ -45,7 +45,7 @@ def rows_of(now: object, was: object = _GONE) -> list[Row]:
     return list(_members(present, before, "", 0))
 
 
-def words_of(value: object) -> str:
+def value_in_words(value: object) -> str:
     """A value as it is read: text bare; all else, and text that looks like it, as JSON."""
     if isinstance(value, _Words):
         return str(value)
@@ -60,7 +60,7 @@ def _named(params: object) -> dict[str, Any]:
 
 
 def _read_out(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: _Words(words_of(value)) for name, value in params.items()}
+    return {name: _Words(value_in_words(value)) for name, value in params.items()}
 
 
 def _size(value: object) -> int:
@@ -78,17 +78,17 @@ def _inside(value: object) -> Sequence[tuple[str, Any]]:
     return [(f"[{n}]", one) for n, one in enumerate(value)] if isinstance(value, list) else []
 
 
-def _members(now: dict[str, Any], was: dict[str, Any], path: str, depth: int) -> Iterator[Row]:
+def _members(now: dict[str, Any], was: dict[str, Any], path: str, depth: int) -> Iterator[CallRow]:
     for name in [*now, *(name for name in was if name not in now)]:
         yield from _pair(name, now.get(name, _GONE), was.get(name, _GONE), f"{path}/{name}", depth)
 
 
-def _pair(name: str, now: object, was: object, path: str, depth: int) -> Iterator[Row]:
+def _pair(name: str, now: object, was: object, path: str, depth: int) -> Iterator[CallRow]:
     if _inside(now) and _inside(was) and type(now) is type(was):
-        yield Row("", name, _count(now), path, depth, is_group=True)
+        yield CallRow("", name, _count(now), path, depth, is_group=True)
         yield from _members(dict(_inside(now)), dict(_inside(was)), path, depth + 1)
-    elif now is not _GONE and was is not _GONE and words_of(now) == words_of(was):
-        yield Row("", name, words_of(now), path, depth)
+    elif now is not _GONE and was is not _GONE and value_in_words(now) == value_in_words(was):
+        yield CallRow("", name, value_in_words(now), path, depth)
     else:
         if was is not _GONE:
             yield from _one("-", name, was, path, depth)
@@ -96,13 +96,13 @@ def _pair(name: str, now: object, was: object, path: str, depth: int) -> Iterato
             yield from _one("+", name, now, path, depth)
 
 
-def _one(sign: str, name: str, value: object, path: str, depth: int) -> Iterator[Row]:
+def _one(sign: str, name: str, value: object, path: str, depth: int) -> Iterator[CallRow]:
     """A value that only one side has, with all that is in it."""
     inside = _inside(value)
     if not inside:
-        yield Row(sign, name, words_of(value), path, depth)
+        yield CallRow(sign, name, value_in_words(value), path, depth)
         return
-    yield Row(sign, name, _count(value), path, depth, is_group=True)
+    yield CallRow(sign, name, _count(value), path, depth, is_group=True)
     for inner, part in inside:
         yield from _one(sign, inner, part, f"{path}/{inner}", depth + 1)
 

@@ -14,11 +14,11 @@ from itertools import islice
 
 from agents.text import json_input
 from asks.actions import editing
-from asks.actions.schema import Flaw, inside
-from asks.actions.schema_lookup import Place, type_of
+from asks.actions.schema import Flaw, join_path
+from asks.actions.schema_lookup import SchemaPlace, json_type_of
 from asks.canonical_json import Json
 from asks.models import Gate
-from workspace.pages.cards.call_rows import words_of
+from workspace.pages.cards.call_rows import value_in_words
 
 PREFIX = "edit"
 MOST_FIELDS = 60
@@ -29,7 +29,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Field:
+class EditField:
     """One value to change. `kind` is line, text, json or choice; `choices` are JSON and words."""
 
     name: str
@@ -46,7 +46,7 @@ class _Leaf:
 
     path: Path
     value: Json
-    place: Place
+    place: SchemaPlace
 
     @property
     def name(self) -> str:
@@ -57,19 +57,19 @@ class _Leaf:
     def label(self) -> str:
         label = ""
         for step in self.path:
-            label = inside(label, step)
+            label = join_path(label, step)
         return label or "all of it"
 
 
-def fields_of(gate: Gate, params: Json = None) -> tuple[Field, ...]:
+def fields_of(gate: Gate, params: Json = None) -> tuple[EditField, ...]:
     """The fields of a gate's call, or of the params that are to take the place of its own."""
-    whole = editing.asked(gate) if params is None else params
+    whole = editing.asked_params(gate) if params is None else params
     return tuple(_field(leaf) for leaf in _leaves(gate, whole))
 
 
 def with_typed(
-    fields: Sequence[Field], typed: Mapping[str, str], flaws: Sequence[Flaw] = ()
-) -> tuple[Field, ...]:
+    fields: Sequence[EditField], typed: Mapping[str, str], flaws: Sequence[Flaw] = ()
+) -> tuple[EditField, ...]:
     """The fields again with what was typed into them, and what is wrong with it."""
     return tuple(
         replace(field, text=typed.get(field.name, field.text), wrong=_wrong_with(field, flaws))
@@ -77,9 +77,9 @@ def with_typed(
     )
 
 
-def read(gate: Gate, typed: Mapping[str, str]) -> Json:
+def read_edit(gate: Gate, typed: Mapping[str, str]) -> Json:
     """The params that the fields of a form say, by the fields' names."""
-    params: Json = json.loads(json.dumps(editing.asked(gate)))  # noqa: TID251  our own writing
+    params: Json = json.loads(json.dumps(editing.asked_params(gate)))  # noqa: TID251  our own writing
     for leaf in _leaves(gate, params):
         text = typed.get(leaf.name)
         if text is not None and _lines(text) != _lines(_field(leaf).text):
@@ -87,7 +87,7 @@ def read(gate: Gate, typed: Mapping[str, str]) -> Json:
     return params
 
 
-def _wrong_with(field: Field, flaws: Sequence[Flaw]) -> str:
+def _wrong_with(field: EditField, flaws: Sequence[Flaw]) -> str:
     """What is wrong at a field's place, or inside of the JSON that it holds."""
     found = [flaw for flaw in flaws if flaw.path == field.label]
     if field.kind == "json":
@@ -101,12 +101,12 @@ def _wrong_with(field: Field, flaws: Sequence[Flaw]) -> str:
 
 
 def _leaves(gate: Gate, params: Json) -> list[_Leaf]:
-    root = Place(gate.schema, gate.schema)
+    root = SchemaPlace(gate.schema, gate.schema)
     leaves = list(islice(_inside(params, root, ()), MOST_FIELDS + 1))
     return leaves if len(leaves) <= MOST_FIELDS else [_Leaf((), params, root)]
 
 
-def _inside(value: Json, place: Place, path: Path) -> Iterator[_Leaf]:
+def _inside(value: Json, place: SchemaPlace, path: Path) -> Iterator[_Leaf]:
     if isinstance(value, dict) and value:
         for name, inner in value.items():
             yield from _inside(inner, place.member(name), (*path, name))
@@ -114,18 +114,18 @@ def _inside(value: Json, place: Place, path: Path) -> Iterator[_Leaf]:
         yield _Leaf(path, value, place)
 
 
-def _field(leaf: _Leaf) -> Field:
+def _field(leaf: _Leaf) -> EditField:
     value, choices = leaf.value, _choices(leaf)
     if choices:
-        return Field(leaf.name, leaf.label, "choice", json.dumps(value), choices)
+        return EditField(leaf.name, leaf.label, "choice", json.dumps(value), choices)
     if isinstance(value, dict | list):
         text = json.dumps(value, ensure_ascii=False, indent=1)
-        return Field(leaf.name, leaf.label, "json", text)
+        return EditField(leaf.name, leaf.label, "json", text)
     if value is None:
-        return Field(leaf.name, leaf.label, "line", "")
+        return EditField(leaf.name, leaf.label, "line", "")
     text = value if isinstance(value, str) else json.dumps(value)
     is_long = len(text) > LINE or "\n" in text
-    return Field(leaf.name, leaf.label, "text" if is_long else "line", text)
+    return EditField(leaf.name, leaf.label, "text" if is_long else "line", text)
 
 
 def _choices(leaf: _Leaf) -> tuple[tuple[str, str], ...]:
@@ -135,19 +135,19 @@ def _choices(leaf: _Leaf) -> tuple[tuple[str, str], ...]:
     if not listed or len(listed) > MOST_CHOICES or any(isinstance(v, dict | list) for v in listed):
         return ()
     offered = listed if leaf.value in listed else [leaf.value, *listed]
-    return tuple((json.dumps(value), words_of(value)) for value in offered)
+    return tuple((json.dumps(value), value_in_words(value)) for value in offered)
 
 
 def _value(leaf: _Leaf, text: str) -> Json:
     """The text of a field as a value: of the type that it had, or that its place takes."""
-    allowed = leaf.place.types or {type_of(leaf.value)}
+    allowed = leaf.place.types or {json_type_of(leaf.value)}
     if isinstance(leaf.value, str) and not _choices(leaf):
         return text
     try:
-        read = json_input.read(text, parse_constant=_no_number)
+        read = json_input.read_json(text, parse_constant=_no_number)
     except ValueError:
         return text
-    return read if type_of(read) in allowed else text
+    return read if json_type_of(read) in allowed else text
 
 
 def _no_number(name: str) -> Json:

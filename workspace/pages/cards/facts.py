@@ -16,8 +16,8 @@ from agents.models import Agent
 from asks.lifecycle import AskKind, Style
 from asks.models import Ask, Gate
 from workspace.pages.cards import proposals
-from workspace.pages.cards.call_rows import Row, rows_of, words_of
-from workspace.pages.cards.edit_form import Field
+from workspace.pages.cards.call_rows import CallRow, rows_of, value_in_words
+from workspace.pages.cards.edit_form import EditField
 from workspace.pages.cards.rules import ChangeFacts, RuleFacts, changes_of, rules_of
 from workspace.templatetags.words import age
 
@@ -49,7 +49,7 @@ class ActionFacts:
     """What exactly will happen, and the binding that goes with an answer to it."""
 
     operation: str
-    rows: tuple[Row, ...]
+    rows: tuple[CallRow, ...]
     changed: int
     total: int
     action_hash: str
@@ -97,7 +97,7 @@ class AskFacts:
     rules: RuleFacts
     changes: ChangeFacts | None
     earlier: tuple[EarlierGate, ...] = ()
-    fields: tuple[Field, ...] = ()
+    fields: tuple[EditField, ...] = ()
     imported: bool = False
 
     @property
@@ -148,7 +148,7 @@ def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 
 def facts_of(ask: Ask) -> AskFacts:
     """Reads an ask that came with all that it shows (`asks.queue.with_card_facts`)."""
-    gate, rules = gate_of(ask), rules_of(ask)
+    gate, rules = gate_facts(ask), rules_of(ask)
     return AskFacts(
         id=ask.pk,
         session_id=ask.session_id,
@@ -174,9 +174,9 @@ def facts_of(ask: Ask) -> AskFacts:
         free_text=ask.free_text,
         money_critical=ask.money_critical,
         action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
-        requested=tuple((name, words_of(value)) for name, value in _requested(ask).items()),
+        requested=tuple((name, value_in_words(value)) for name, value in _requested(ask).items()),
         added=tuple(
-            (name, words_of(value))
+            (name, value_in_words(value))
             for name, value in ask.context.items()
             if name not in DOORS_OWN and (name != "request" or not _requested(ask))
         ),
@@ -194,7 +194,7 @@ def _requested(ask: Ask) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def gate_of(ask: Ask) -> Gate | None:
+def gate_facts(ask: Ask) -> Gate | None:
     try:
         return ask.gate
     except ObjectDoesNotExist:
@@ -204,7 +204,7 @@ def gate_of(ask: Ask) -> Gate | None:
 def _gate_before(ask: Ask) -> Gate | None:
     """The gate of the ask that this one replaced."""
     try:
-        return gate_of(ask.supersedes)
+        return gate_facts(ask.supersedes)
     except ObjectDoesNotExist:
         return None
 

@@ -18,10 +18,10 @@ from agents.models import Event, Session
 from asks import queue
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation
-from asks.queue_page import Place
-from workspace.pages.cards.edit_form import Field
+from asks.queue_page import CardPlace
+from workspace.pages.cards.edit_form import EditField
 from workspace.pages.cards.facts import AskFacts, OptionFacts, facts_of, with_past
-from workspace.pages.cards.proposals import Change
+from workspace.pages.cards.proposals import ProposedChange
 from workspace.pages.cards.rules import with_votes
 from workspace.templatetags.words import age
 from workspace.text.markdown import assembled
@@ -56,8 +56,8 @@ class CardState:
     prove: bool = False
     may_not: str = ""
     again: str = ""
-    fields: tuple[Field, ...] = ()
-    change: Change | None = None
+    fields: tuple[EditField, ...] = ()
+    change: ProposedChange | None = None
 
 
 def ask_card(
@@ -79,7 +79,7 @@ def name_note(username: str | None, until: datetime | None) -> SafeString:
     return _render("parts/in_the_name_of.html", username=username, until=until)
 
 
-def ask_cards(places: Sequence[Place], *, csrf: str) -> list[SafeString]:
+def ask_cards(places: Sequence[CardPlace], *, csrf: str) -> list[SafeString]:
     """The untouched cards at these places; two queries for those not remembered, else none.
 
     One query more where the reader answers in somebody else's name.
@@ -95,12 +95,12 @@ def ask_cards(places: Sequence[Place], *, csrf: str) -> list[SafeString]:
     ]
 
 
-def _key(place: Place) -> Key:
+def _key(place: CardPlace) -> Key:
     """The moment guards against a restored database that gives a number away again."""
     return place.pk, place.opened_at, age(place.opened_at), place.version
 
 
-def _name_notes(places: Sequence[Place]) -> dict[int | None, SafeString]:
+def _name_notes(places: Sequence[CardPlace]) -> dict[int | None, SafeString]:
     """What is said of the names that the reader answers in, by the delegations' ids."""
     ids = {place.by_delegation for place in places if place.by_delegation is not None}
     notes: dict[int | None, SafeString] = dict.fromkeys((None, *ids), SafeString())
@@ -117,7 +117,7 @@ def _remember(missing: list[int]) -> None:
     if len(_remembered) > REMEMBERED:
         _remembered.clear()
     for ask in with_votes(with_past(queue.with_card_facts(Ask.objects.filter(pk__in=missing)))):
-        place = Place(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
+        place = CardPlace(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
         card = ask_card(facts_of(ask), csrf=_CSRF_SLOT, name=SafeString(_NAME_SLOT))
         _remembered[_key(place)] = str(card)
 

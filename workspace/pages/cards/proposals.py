@@ -17,21 +17,21 @@ from asks.lifecycle import Meaning
 from asks.models import Ask, Gate, Option
 from asks.policies import terms
 from workspace.pages.cards import edit_form
-from workspace.pages.cards.call_rows import Row, rows_of
-from workspace.pages.cards.edit_form import Field
+from workspace.pages.cards.call_rows import CallRow, rows_of
+from workspace.pages.cards.edit_form import EditField
 
 
 @dataclass(frozen=True)
-class Change:
+class ProposedChange:
     """What will be approved instead of what was asked, to be looked at before that."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[CallRow, ...]
     json: str
     short_hash: str
 
 
 @dataclass(frozen=True)
-class Proposal:
+class AnswerProposal:
     """The params that a form says, which are not those that were asked about."""
 
     gate: Gate
@@ -42,18 +42,20 @@ class Proposal:
     def fits(self) -> bool:
         """Whether it may be made and nothing is wrong with it."""
         ask = self.gate.ask
-        return may_be_edited(ask, self.gate) and not editing.flaws(ask, self.gate, self.params)
+        return may_be_edited(ask, self.gate) and not editing.find_edit_flaws(
+            ask, self.gate, self.params
+        )
 
-    def fields(self, gate: Gate, flaws: tuple[Flaw, ...] = ()) -> tuple[Field, ...]:
+    def fields(self, gate: Gate, flaws: tuple[Flaw, ...] = ()) -> tuple[EditField, ...]:
         """The form again as it was filled in, for the call that is asked about now."""
         fields = edit_form.fields_of(gate, None if self.typed else self.params)
         return edit_form.with_typed(fields, self.typed, flaws)
 
-    def change(self) -> Change:
+    def change(self) -> ProposedChange:
         """To be looked at once more."""
-        digest = editing.action_hash(self.gate, self.params).removeprefix(binding.PREFIX)
-        return Change(
-            tuple(rows_of(self.params, editing.asked(self.gate))),
+        digest = editing.edited_action_hash(self.gate, self.params).removeprefix(binding.PREFIX)
+        return ProposedChange(
+            tuple(rows_of(self.params, editing.asked_params(self.gate))),
             json.dumps(self.params, ensure_ascii=False),
             f"{digest[:4]} {digest[4:8]}",
         )
@@ -63,11 +65,11 @@ def may_be_edited(ask: Ask, gate: Gate | None) -> bool:
     """Whether the policy lets an owner change this call, and a change could be checked."""
     if gate is None or ask.money_critical or gate.schema is UNUSABLE:
         return False
-    kept = terms.of(ask)
+    kept = terms.terms_of(ask)
     return kept.may_edit and not kept.many_decide
 
 
-def fields_of(ask: Ask, gate: Gate | None) -> tuple[Field, ...]:
+def fields_of(ask: Ask, gate: Gate | None) -> tuple[EditField, ...]:
     """The fields with which a card offers to change its call; none where it does not."""
     approves = any(option.meaning == Meaning.APPROVE for option in ask.options.all())
     if gate is None or not approves or not may_be_edited(ask, gate):
@@ -75,9 +77,9 @@ def fields_of(ask: Ask, gate: Gate | None) -> tuple[Field, ...]:
     return edit_form.fields_of(gate)
 
 
-def of(
+def proposal_of(
     person: User, ask_id: int, *, option: str, typed: Mapping[str, str], whole: str
-) -> Proposal | None:
+) -> AnswerProposal | None:
     """What a form proposes; None if it changes nothing, or would not approve it anyway.
 
     `typed` are its fields, `whole` the params as JSON where they were looked at already.
@@ -88,10 +90,10 @@ def of(
     found = gate.first()
     if found is None or not (not option or _approves(ask_id, option)):
         return None
-    params = _parsed(whole) if whole else edit_form.read(found, typed)
-    if not editing.is_change(found, params):
+    params = _parsed(whole) if whole else edit_form.read_edit(found, typed)
+    if not editing.is_edited(found, params):
         return None
-    return Proposal(found, params, {} if whole else typed)
+    return AnswerProposal(found, params, {} if whole else typed)
 
 
 def _approves(ask_id: int, key: str) -> bool:
@@ -101,6 +103,6 @@ def _approves(ask_id: int, key: str) -> bool:
 def _parsed(whole: str) -> Json:
     """What is no JSON is the text that it is, and does not fit."""
     try:
-        return json_input.read(whole)
+        return json_input.read_json(whole)
     except ValueError:
         return whole

@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 from django.db.models import Prefetch, prefetch_related_objects
 
 from asks.actions import binding, difference
-from asks.actions.difference import Change, Difference, Piece
+from asks.actions.difference import Difference, Piece, ValueChange
 from asks.lifecycle import Meaning
 from asks.models import Ask, Vote
 from asks.policies import terms
-from asks.policies.terms import Kept
+from asks.policies.terms import AskTerms
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RuleFacts:
 def with_votes(asks: Iterable[Ask]) -> list[Ask]:
     """The same asks with their votes: one query, and none where nobody votes."""
     found = list(asks)
-    voted_on = [ask for ask in found if terms.of(ask).many_decide]
+    voted_on = [ask for ask in found if terms.terms_of(ask).many_decide]
     if voted_on:
         votes = Vote.objects.select_related("voter", "principal").order_by("pk")
         prefetch_related_objects(voted_on, Prefetch("votes", votes))
@@ -55,7 +55,7 @@ def with_votes(asks: Iterable[Ask]) -> list[Ask]:
 
 def rules_of(ask: Ask) -> RuleFacts:
     """Reads an ask that came `with_votes`, with its claim and its group."""
-    kept, gate = terms.of(ask), binding.gate_of(ask)
+    kept, gate = terms.terms_of(ask), binding.gate_of(ask)
     return RuleFacts(
         quorum=_quorum(kept) if kept.many_decide else "",
         votes=tuple(_voted(vote) for vote in ask.votes.all()) if kept.many_decide else (),
@@ -76,13 +76,13 @@ def rules_of(ask: Ask) -> RuleFacts:
     )
 
 
-def _may_be_claimed(ask: Ask, kept: Kept) -> bool:
+def _may_be_claimed(ask: Ask, kept: AskTerms) -> bool:
     """Only where there is a team, of whom one decides."""
     team = ask.answered_by is not None or (getattr(ask, "team", None) or 1) > 1
     return team and not kept.many_decide and not ask.money_critical
 
 
-def _quorum(kept: Kept) -> str:
+def _quorum(kept: AskTerms) -> str:
     quorum = kept.quorum
     of = quorum.of or kept.voters
     rest = (
@@ -100,7 +100,7 @@ def _voted(vote: Vote) -> str:
     return f"{who} {verb}: {vote.option_label}"
 
 
-def _four_eyes(kept: Kept) -> str:
+def _four_eyes(kept: AskTerms) -> str:
     names = " and ".join(kept.started_for)
     if kept.four_eyes == "kept":
         return f"Started for {names}, so somebody else must answer (four eyes)."
@@ -112,12 +112,12 @@ def _four_eyes(kept: Kept) -> str:
     return ""
 
 
-def _proof(kept: Kept) -> str:
+def _proof(kept: AskTerms) -> str:
     minutes = kept.reauthenticate_within
     return f"You must have signed in within the last {minutes} minutes." if minutes else ""
 
 
-def _deadline(ask: Ask, kept: Kept) -> str:
+def _deadline(ask: Ask, kept: AskTerms) -> str:
     """The deadline on the clocks of those whose hours are counted, three of them at the most."""
     if ask.expires_at is None:
         return ""
@@ -142,7 +142,7 @@ class ChangeFacts:
 def changes_of(ask: Ask) -> ChangeFacts | None:
     """Reads an ask that came with the one it replaced, if it replaced one and something differs."""
     before = getattr(ask, "supersedes", None)
-    found = difference.between(before, ask) if before is not None else Difference()
+    found = difference.compare_asks(before, ask) if before is not None else Difference()
     if not found:
         return None
     return ChangeFacts(
@@ -154,7 +154,7 @@ def changes_of(ask: Ask) -> ChangeFacts | None:
     )
 
 
-def _to_list(found: Difference) -> tuple[Change, ...]:
+def _to_list(found: Difference) -> tuple[ValueChange, ...]:
     """Values inside of others; those at the top stand with the action itself."""
     nested = tuple(one for one in found.params if set(one.path) & {".", "["})
     return (*nested, *found.files, *found.rules)
@@ -164,7 +164,7 @@ def _operation(found: Difference) -> tuple[tuple[str, str, str], ...]:
     return (("operation", *found.operation),) if found.operation else ()
 
 
-def _change(one: Change) -> tuple[str, str, str]:
+def _change(one: ValueChange) -> tuple[str, str, str]:
     before = "" if one.new else json.dumps(one.before, ensure_ascii=False)
     now = "" if one.gone else json.dumps(one.now, ensure_ascii=False)
     return one.path, before, now

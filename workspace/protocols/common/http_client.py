@@ -24,7 +24,7 @@ _LATER, _NOT_TAKEN = frozenset({408, 425, 429}), frozenset({425, 429, 503})
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
-class Away(Exception):
+class ServerAway(Exception):
     """It did not answer, or said that it cannot now. ``retry_after`` in seconds.
 
     ``may_have_taken`` for an error after which nobody knows what became of a request.
@@ -37,15 +37,15 @@ class Away(Exception):
         self.retry_after, self.may_have_taken = retry_after, may_have_taken
 
 
-class ForGood(Exception):
+class PermanentError(Exception):
     """Something is wrong that is still wrong when it is tried again."""
 
 
-class Garbled(ForGood):
+class GarbledReply(PermanentError):
     """It says what is not the protocol."""
 
 
-class NoKey(ForGood):
+class NoKey(PermanentError):
     """The worker's environment lacks the variable that is to hold the key."""
 
 
@@ -61,20 +61,20 @@ def bearer(variable: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def patience(silence: float | None) -> httpx.Timeout:
+def timeouts(silence: float | None) -> httpx.Timeout:
     """How long a server may be silent, in seconds; a connection is there sooner, or not at all."""
     return httpx.Timeout(silence, connect=CONNECT_SECONDS)
 
 
-def away_by_status(reply: httpx.Response, words: str) -> Away | None:
+def away_by_status(reply: httpx.Response, words: str) -> ServerAway | None:
     """What a status means after which trying again may help; None for any other."""
     if reply.status_code not in _LATER and reply.status_code < 500:
         return None
     after = retry_after(reply.headers.get("retry-after", ""))
-    return Away(words, after, may_have_taken=reply.status_code not in _NOT_TAKEN)
+    return ServerAway(words, after, may_have_taken=reply.status_code not in _NOT_TAKEN)
 
 
-async def short(reply: httpx.Response) -> bytes:
+async def shorten_reply(reply: httpx.Response) -> bytes:
     """A reply that is no stream, as far as anybody reads one."""
     raw = b""
     async for piece in reply.aiter_bytes():
@@ -84,10 +84,10 @@ async def short(reply: httpx.Response) -> bytes:
     return raw
 
 
-def as_object(raw: bytes) -> Json:
+def read_object(raw: bytes) -> Json:
     """The JSON object in these bytes; empty for anything else."""
     try:
-        found = json_input.read(raw)
+        found = json_input.read_json(raw)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

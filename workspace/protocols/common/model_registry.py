@@ -15,7 +15,7 @@ class NoSuchModel(Exception):
     """A model that cannot be used as things are set up, with why not."""
 
 
-def know(name: str, make: Callable[[], Model]) -> None:
+def register_model(name: str, make: Callable[[], Model]) -> None:
     """Have a name stand for a model of one's own making."""
     _known[name] = make
 

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from agents.running.runtime import Ended, TurnEvent
 
 
-async def within(
+async def with_deadline(
     seconds: float, events: AsyncGenerator[TurnEvent, None], too_late: Callable[[], Ended]
 ) -> AsyncGenerator[TurnEvent, None]:
     """The turn's events; one that takes too long ends in words, and is followed on next time."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Turn
 from asks.drafts import AskDraft
-from workspace.protocols.common.http_client import Away
+from workspace.protocols.common.http_client import ServerAway
 from workspace.protocols.common.remote_settings import ServerSettings
 
 #: The shortest that a server without room is left alone.
@@ -23,7 +23,7 @@ NO_ROOM = timedelta(seconds=30)
 FAILED = frozenset({Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED})
 
 
-class Endings(ABC):
+class TurnEndings(ABC):
     """What a turn has come to so far, and the ends it may have.
 
     ``reports`` are what the agent said it did.
@@ -53,7 +53,7 @@ class Endings(ABC):
         """Nothing was sent, and nothing is to be."""
         return self.end(Outcome.BLOCKED if self.drafts else outcome, words)
 
-    def away(self, away: Away) -> Ended:
+    def away(self, away: ServerAway) -> Ended:
         """Somebody who says when to come again is believed; else it is tried a few times."""
         if away.retry_after is None or self.drafts:
             return self.broke(str(away))

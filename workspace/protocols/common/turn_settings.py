@@ -12,7 +12,7 @@ from agents.running.runtime import Ended, Turn
 S = TypeVar("S", bound=BaseModel)
 
 
-class Over(Exception):
+class TurnEnded(Exception):
     """The turn ends here, with this."""
 
     def __init__(self, ended: Ended) -> None:
@@ -20,7 +20,7 @@ class Over(Exception):
         self.ended = ended
 
 
-def gave_up(words: str) -> Ended:
+def permanent_failure(words: str) -> Ended:
     """An end that trying again would not change: the session waits for a person."""
     return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=True)
 
@@ -33,10 +33,12 @@ def settings_of(turn: Turn, kind: type[S]) -> S:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"])) or "settings"
         words = f"The agent's settings are not usable. {where}: {problem['msg']}."
-        raise Over(gave_up(words)) from error
+        raise TurnEnded(permanent_failure(words)) from error
 
 
 def check_attempts(turn: Turn, most: int) -> None:
     """Raise Over for a turn whose worker has ended under it more often than that."""
     if turn.epoch > most:
-        raise Over(gave_up(f"Its worker ended {turn.epoch - 1} times while it was at work."))
+        raise TurnEnded(
+            permanent_failure(f"Its worker ended {turn.epoch - 1} times while it was at work.")
+        )

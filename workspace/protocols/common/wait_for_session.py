@@ -31,7 +31,7 @@ _DJANGOS_OWN = ("pool", "context", "cursor_factory", "prepare_threshold")
 
 
 class Wait:
-    """Waits for one session. See ``on``."""
+    """Waits for one session. See ``listen_to_session``."""
 
     def __init__(self, bell: threading.Event) -> None:
         self._bell = bell
@@ -51,7 +51,7 @@ class Wait:
 
 
 @contextmanager
-def on(session_id: int) -> Iterator[Wait]:
+def listen_to_session(session_id: int) -> Iterator[Wait]:
     """Hear of a session. Whoever looks at it after this and then waits misses nothing."""
     with _ears.on(session_id) as bell:
         yield Wait(bell)

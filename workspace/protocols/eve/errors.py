@@ -12,7 +12,7 @@ from workspace.accounts.api_keys import KeyRefused
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-class Problem(Exception):
+class EveProblem(Exception):
     """Raised to refuse a request. ``code`` is for programs; the protocol's own 400s have none."""
 
     def __init__(
@@ -37,28 +37,28 @@ def as_json(
     return HttpResponse(text, status=status, content_type="application/json", headers=headers)
 
 
-def of_key(refused: KeyRefused) -> Problem:
+def of_key(refused: KeyRefused) -> EveProblem:
     """What a key that does not open this is told: 401 for none, 403 for one that does not reach."""
     if refused.status == 401:
         words = "Authorization is required for this route."
-        return Problem(401, words, "unauthorized", {"WWW-Authenticate": "Bearer"})
-    return Problem(403, refused.detail, "forbidden")
+        return EveProblem(401, words, "unauthorized", {"WWW-Authenticate": "Bearer"})
+    return EveProblem(403, refused.detail, "forbidden")
 
 
-def not_active() -> Problem:
+def not_active() -> EveProblem:
     """Also for a session that is somebody else's, so that nobody learns what exists."""
-    return Problem(409, "The session is no longer active.", "session_not_active")
+    return EveProblem(409, "The session is no longer active.", "session_not_active")
 
 
-def expired() -> Problem:
+def expired() -> EveProblem:
     """The answer that makes the clients stop asking for a stream that is not theirs or not there."""
-    return Problem(410, "The session is not there, or no longer.", "session_expired")
+    return EveProblem(410, "The session is not there, or no longer.", "session_expired")
 
 
-def stale_token() -> Problem:
+def stale_token() -> EveProblem:
     words = "This continuationToken is not this session's. Nothing was sent."
-    return Problem(409, words, "stale_continuation_token")
+    return EveProblem(409, words, "stale_continuation_token")
 
 
-def invalid(error: str) -> Problem:
-    return Problem(400, error)
+def invalid(error: str) -> EveProblem:
+    return EveProblem(400, error)

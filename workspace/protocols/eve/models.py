@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from agents.db.append_only import append_only
+from agents.db.append_only import append_only_triggers
 from agents.models import Run, Session
 from asks.models import Redemption
 from workspace.models.keys import ApiKey
@@ -47,7 +47,7 @@ class EveResult(models.Model):
 
     class Meta:
         ordering = ("pk",)
-        triggers = append_only("eve_results")
+        triggers = append_only_triggers("eve_results")
 
     def __str__(self) -> str:
         return f"result of redemption {self.redemption_id}"

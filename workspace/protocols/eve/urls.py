@@ -9,11 +9,11 @@ from workspace.protocols.eve.server import views
 urlpatterns = [
     path("eve/v1/health", views.health, name="eve_health"),
     path("eve/v1/info", views.agent_info, name="eve_info"),
-    path("eve/v1/session", views.create, name="eve_create"),
-    path("eve/v1/session/<str:session_id>", views.session, name="eve_session"),
-    path("eve/v1/session/<str:session_id>/stream", views.stream, name="eve_stream"),
-    path("eve/v1/session/<str:session_id>/cancel", views.cancel, name="eve_cancel"),
-    path("eve/v1/session/<str:session_id>/clear", views.clear, name="eve_clear"),
-    path("eve/v1/session/<str:session_id>/reset", views.reset, name="eve_reset"),
-    path("eve/v1/<path:rest>", views.nothing),
+    path("eve/v1/session", views.post_session, name="eve_create"),
+    path("eve/v1/session/<str:session_id>", views.continue_or_show, name="eve_session"),
+    path("eve/v1/session/<str:session_id>/stream", views.stream_events, name="eve_stream"),
+    path("eve/v1/session/<str:session_id>/cancel", views.post_cancel, name="eve_cancel"),
+    path("eve/v1/session/<str:session_id>/clear", views.post_clear, name="eve_clear"),
+    path("eve/v1/session/<str:session_id>/reset", views.post_reset, name="eve_reset"),
+    path("eve/v1/<path:rest>", views.no_such_path),
 ]

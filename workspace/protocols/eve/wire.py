@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints,
 from agents.messages import MESSAGE_LIMIT
 from agents.text import json_input
 from agents.text.storable import is_blank, is_storable
-from workspace.protocols.eve.errors import Problem, invalid
+from workspace.protocols.eve.errors import EveProblem, invalid
 
 MAX_BODY = 256 * 1024
 MAX_RESPONSES = 100
@@ -37,7 +37,7 @@ BAD_CONTEXT = "Expected 'clientContext' to be a string, an array of strings, or 
 NOT_SERVED = ("callback", "forwardedPrincipal", "outputSchema", "stubs")
 
 
-class Response(BaseModel):
+class InputResponse(BaseModel):
     """One answer to one request, by its id."""
 
     model_config = ConfigDict(extra="forbid")
@@ -51,7 +51,7 @@ class _TextPart(BaseModel):
     text: StrictStr
 
 
-class Create(BaseModel):
+class CreateSession(BaseModel):
     """A session to be opened; without a message it waits for one. ``digest`` is of what was sent."""
 
     message: str = ""
@@ -60,18 +60,18 @@ class Create(BaseModel):
     digest: str = ""
 
 
-class Continue(BaseModel):
+class ContinueSession(BaseModel):
     """A message, or answers, for a session that is there. ``token`` is None where none was sent."""
 
     message: str = ""
     context: str = ""
-    responses: list[Response] = []
+    responses: list[InputResponse] = []
     token: str | None = None
 
 
-def read_create(raw: bytes) -> Create:
+def read_create(raw: bytes) -> CreateSession:
     """Raises Problem."""
-    body = parsed(raw)
+    body = parse_body(raw)
     if "inputResponses" in body:
         raise invalid(NOT_ON_CREATE)
     if "continuationToken" in body:
@@ -80,7 +80,7 @@ def read_create(raw: bytes) -> Create:
     if not message and any(body.get(name) is not None for name in _WITH_A_MESSAGE):
         raise invalid(NO_MESSAGE)
     _refuse_what_is_not_served(body)
-    return Create(
+    return CreateSession(
         message=message,
         context=_context(body.get("clientContext")),
         operation=_operation(body.get("operationId")),
@@ -91,9 +91,9 @@ def read_create(raw: bytes) -> Create:
 _WITH_A_MESSAGE = ("clientContext", "callback", "outputSchema")
 
 
-def read_continue(raw: bytes) -> Continue:
+def read_continue(raw: bytes) -> ContinueSession:
     """Raises Problem."""
-    body = parsed(raw)
+    body = parse_body(raw)
     responses = _responses(body["inputResponses"]) if "inputResponses" in body else []
     message = _message(body)
     if responses and "message" in body:
@@ -103,7 +103,7 @@ def read_continue(raw: bytes) -> Continue:
     if body.get("turnPolicy") not in (None, "queue", "steer"):
         raise invalid(BAD_POLICY)
     _refuse_what_is_not_served(body)
-    return Continue(
+    return ContinueSession(
         message=message,
         context=_context(body.get("clientContext")),
         responses=responses,
@@ -113,7 +113,7 @@ def read_continue(raw: bytes) -> Continue:
 
 def read_cancel(raw: bytes) -> str | None:
     """The turn that is meant; None for whichever there is. Raises Problem."""
-    turn = parsed(raw).get("turnId")
+    turn = parse_body(raw).get("turnId")
     if turn is not None and not isinstance(turn, str):
         raise invalid("Expected 'turnId' to be a string.")
     return turn
@@ -121,20 +121,20 @@ def read_cancel(raw: bytes) -> str | None:
 
 def read_reset(raw: bytes) -> str:
     """Why, in the caller's words. Raises Problem."""
-    reason = parsed(raw).get("reason")
+    reason = parse_body(raw).get("reason")
     if reason is not None and not isinstance(reason, str):
         raise invalid("Expected 'reason' to be a string.")
     return _kept("reason", reason or "", 1000)
 
 
-def parsed(raw: bytes) -> Json:
+def parse_body(raw: bytes) -> Json:
     """The object of a body; nothing at all counts as an empty one. Raises Problem."""
     if len(raw) > MAX_BODY:
-        raise Problem(413, f"A body has {MAX_BODY} bytes at the most.", "too_large")
+        raise EveProblem(413, f"A body has {MAX_BODY} bytes at the most.", "too_large")
     if not raw:
         return {}
     try:
-        found = json_input.read_strictly(raw)
+        found = json_input.read_json_strictly(raw)
     except ValueError as error:
         raise invalid(NOT_JSON) from error
     if not isinstance(found, dict):
@@ -159,7 +159,7 @@ def _message(body: Json) -> str:
 def _part(part: object) -> str:
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "file":
-        raise Problem(415, "This agent takes text and no files.", "unsupported_file")
+        raise EveProblem(415, "This agent takes text and no files.", "unsupported_file")
     if isinstance(kind, str) and kind != "text":
         shown = kind[:40]
         raise invalid(f"Unsupported message part type \"{shown}\". Use 'text' or 'file'.")
@@ -169,18 +169,18 @@ def _part(part: object) -> str:
         raise invalid(BAD_MESSAGE) from error
 
 
-def _responses(given: object) -> list[Response]:
+def _responses(given: object) -> list[InputResponse]:
     if not isinstance(given, list) or not given:
         raise invalid(EMPTY_RESPONSES)
     if len(given) > MAX_RESPONSES:
         raise invalid(f"Expected 'inputResponses' to have {MAX_RESPONSES} entries at the most.")
     try:
-        found = [Response.model_validate(one) for one in given]
+        found = [InputResponse.model_validate(one) for one in given]
     except ValidationError as error:
         raise invalid(BAD_RESPONSES) from error
     if len({one.requestId for one in found}) < len(found):
         words = "Two of the 'inputResponses' are for one request. Nothing was answered."
-        raise Problem(400, words, "duplicate_response")
+        raise EveProblem(400, words, "duplicate_response")
     return found
 
 
@@ -221,19 +221,19 @@ def _kept(name: str, words: str, limit: int) -> str:
     if not is_storable(words):
         raise invalid(f"'{name}' holds a character that cannot be kept.")
     if len(words) > limit:
-        raise Problem(413, f"'{name}' has {len(words)} characters; {limit} are the most.")
+        raise EveProblem(413, f"'{name}' has {len(words)} characters; {limit} are the most.")
     return words
 
 
 def _refuse_what_is_not_served(body: Json) -> None:
     for name in NOT_SERVED:
         if body.get(name) is not None:
-            raise Problem(400, f"'{name}' is not supported by this server.", "unsupported")
+            raise EveProblem(400, f"'{name}' is not supported by this server.", "unsupported")
     if body.get("mode") not in (None, "conversation"):
-        raise Problem(400, "Only the mode 'conversation' is supported.", "unsupported")
+        raise EveProblem(400, "Only the mode 'conversation' is supported.", "unsupported")
     capabilities = body.get("capabilities")
     if capabilities is not None and not isinstance(capabilities, dict):
         raise invalid("Expected 'capabilities' to be an object.")
     if (capabilities or {}).get("requestInput") is False:
         words = "An agent here may always ask: 'requestInput' cannot be false."
-        raise Problem(400, words, "unsupported")
+        raise EveProblem(400, words, "unsupported")

@@ -63,7 +63,7 @@ LiteralTrue = Annotated[bool, BeforeValidator(lambda value: value is True)]
 CAMEL = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, alias_generator=to_camel)
 
 
-class Item(BaseModel):
+class WorkItem(BaseModel):
     """What is reviewed: whether a pattern in a file matters. Only a literal true asks for a gate."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -74,7 +74,7 @@ class Item(BaseModel):
     require_approval: LiteralTrue = False
 
 
-class Decision(BaseModel):
+class GateDecision(BaseModel):
     """A person's word on one gate. ``binding`` may repeat what the gate was shown with."""
 
     model_config = CAMEL
@@ -85,7 +85,7 @@ class Decision(BaseModel):
     binding: dict[str, Any] | None = None
 
 
-class Verdict(BaseModel):
+class LeafVerdict(BaseModel):
     """What a review comes to. An empty reason is a reason."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -133,7 +133,7 @@ class Envelope(BaseModel):
     max_turns: StrictInt = 0
     wants_async: LiteralTrue = Field(default=False, alias="async")
     agent: Word = ""
-    item: Item | None = None
+    item: WorkItem | None = None
     refs: Refs | None = None
     decision: Any = None
 
@@ -145,7 +145,7 @@ class Envelope(BaseModel):
 def read_envelope(raw: bytes) -> Envelope:
     """The envelope of a request's body. Raises BadEnvelope."""
     try:
-        sent = json_input.read(raw)
+        sent = json_input.read_json(raw)
     except ValueError as error:
         raise BadEnvelope("The body is not JSON.") from error
     if not isinstance(sent, dict):
@@ -164,20 +164,20 @@ def read_envelope(raw: bytes) -> Envelope:
         raise BadEnvelope(_first(error)) from error
 
 
-def validate_item(sent: object) -> Item:
+def validate_item(sent: object) -> WorkItem:
     """An item as a file or an envelope holds it. Raises BadEnvelope."""
     try:
-        return Item.model_validate(sent)
+        return WorkItem.model_validate(sent)
     except ValidationError as error:
         raise BadEnvelope(_first(error)) from error
 
 
-def validate_decision(sent: object) -> Decision:
+def validate_decision(sent: object) -> GateDecision:
     """A decision, whatever was sent as one. Raises BadDecision with the protocol's own words."""
     if not isinstance(sent, dict):
         raise BadDecision("decision must be an object")
     try:
-        return Decision.model_validate(sent)
+        return GateDecision.model_validate(sent)
     except ValidationError as error:
         words = {
             "gateId": "gateId must be a non-negative integer",
@@ -188,12 +188,12 @@ def validate_decision(sent: object) -> Decision:
         raise BadDecision(words.get(str(error.errors()[0]["loc"][0]), _first(error))) from error
 
 
-def validate_verdict(sent: object) -> Verdict:
+def validate_verdict(sent: object) -> LeafVerdict:
     """A verdict, whatever an agent or a harness said. Raises ValueError with the protocol's words."""
     if not isinstance(sent, dict):
         raise ValueError("verdict must be an object")  # noqa: TRY004 -- it came from outside
     try:
-        return Verdict.model_validate(sent)
+        return LeafVerdict.model_validate(sent)
     except ValidationError as error:
         words = {
             "item_id": "item_id must be a non-empty string",
@@ -237,6 +237,6 @@ def turns_allowed(asked: int) -> int:
     return asked if asked > 0 else MAX_TURNS
 
 
-def compact(value: object) -> str:
+def compact_json(value: object) -> str:
     """JSON as this protocol's clients grep it: no space anywhere between its parts."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -24,12 +24,12 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class _Fence:
+class _OpenFence:
     char: str
     length: int
     may_close: bool
 
-    def closes(self, opening: _Fence) -> bool:
+    def closes(self, opening: _OpenFence) -> bool:
         return self.may_close and self.char == opening.char and self.length >= opening.length
 
 
@@ -37,7 +37,7 @@ class Fences:
     """Places lines as they come. From an opening fence on they wait until it is closed."""
 
     def __init__(self) -> None:
-        self._opening: _Fence | None = None
+        self._opening: _OpenFence | None = None
         self._held: list[str] = []
 
     def feed(self, line: str) -> list[Placed]:
@@ -75,15 +75,15 @@ class Fences:
         return held
 
 
-def _fence(line: str) -> _Fence | None:
+def _fence(line: str) -> _OpenFence | None:
     found = _FENCE.match(line)
     if not found or (found["run"][0] == "`" and "`" in found["info"]):
         return None
     may_close = not found["item"] and not found["info"].strip()
-    return _Fence(found["run"][0], len(found["run"]), may_close)
+    return _OpenFence(found["run"][0], len(found["run"]), may_close)
 
 
-def _longest_closing_after(fences: list[_Fence | None]) -> list[dict[str, int]]:
+def _longest_closing_after(fences: list[_OpenFence | None]) -> list[dict[str, int]]:
     """For each line, how long the longest closing run of each character after it is. Linear."""
     longest: dict[str, int] = {}
     after: list[dict[str, int]] = []

@@ -50,7 +50,7 @@ class Marker:
     text: str
 
 
-def read(line: str) -> Marker | None:
+def read_marker(line: str) -> Marker | None:
     """The marker that this line is, or None."""
     found = _MARKER.match(line)
     if not found:
@@ -66,9 +66,9 @@ def read(line: str) -> Marker | None:
 def near_miss(line: str) -> str:
     """Why a line that no marker was read from looks like one all the same; "" if it does not."""
     if quote := _QUOTE.match(line):
-        return "it is quoted with >" if read(line[quote.end() :]) else ""
+        return "it is quoted with >" if read_marker(line[quote.end() :]) else ""
     if line.lstrip().startswith("`"):
-        return "it is set as code" if read(line.strip().strip("`")) else ""
+        return "it is set as code" if read_marker(line.strip().strip("`")) else ""
     return "a marker must start its line" if _LATE.search(line) else ""
 
 

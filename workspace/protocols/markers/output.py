@@ -14,14 +14,14 @@ from asks.drafts import AskDraft
 from workspace.protocols.markers import limits
 from workspace.protocols.markers.lines import storable
 from workspace.protocols.markers.permissions.acpx import Frames, Told
-from workspace.protocols.markers.permissions.asks import approval
+from workspace.protocols.markers.permissions.asks import draft_approval
 from workspace.protocols.markers.reader import MAX_ASKS, Reader, Reading
 from workspace.protocols.markers.settings import MarkersSettings
 
 MAX_ERROR = 2_000
 
 
-class Hearing(Protocol):
+class OutputReader(Protocol):
     """What hears a turn: pieces of standard output first, then how the command ended."""
 
     def hear(self, chunk: str) -> Iterator[TurnEvent]: ...
@@ -31,9 +31,9 @@ class Hearing(Protocol):
         ...
 
 
-def hearing_for(turn: Turn, settings: MarkersSettings) -> Hearing:
+def output_reader_for(turn: Turn, settings: MarkersSettings) -> OutputReader:
     """The one for the command's format."""
-    kinds: dict[str, Callable[[str, MarkersSettings], Hearing]]
+    kinds: dict[str, Callable[[str, MarkersSettings], OutputReader]]
     kinds = {"text": PlainText, "acpx": AcpxFrames}
     return kinds[settings.format](f"run {turn.run_id}: ", settings)
 
@@ -91,7 +91,7 @@ class AcpxFrames:
                 yield from self._reader.feed(one.text)
 
     def _completed(self, reading: Reading) -> Iterator[TurnEvent]:
-        approvals = [approval(one, self._prefix) for one in self._frames.escalations]
+        approvals = [draft_approval(one, self._prefix) for one in self._frames.escalations]
         bound = [one for one in approvals if isinstance(one, AskDraft)]
         yield from (one for one in approvals if isinstance(one, Ignored))
         for one in bound[MAX_ASKS:]:

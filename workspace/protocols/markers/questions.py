@@ -23,7 +23,7 @@ _OR_IN_WORDS = ("...", "…")
 
 
 @dataclass
-class Question:
+class MarkerQuestion:
     """An ASK while its lines still come. ``example`` says that it is the protocol's own text."""
 
     lines: list[str]
@@ -42,7 +42,7 @@ class Question:
 
 
 @dataclass
-class Choice:
+class MarkerOption:
     """What an OPTIONS line offers, and what of it was not taken."""
 
     options: tuple[OptionDraft, ...] = ()
@@ -56,7 +56,9 @@ def split_options(text: str) -> list[str]:
     return [label for label in labels if label]
 
 
-def draft(question: Question, request_key: str) -> tuple[AskDraft | None, list[Ignored]]:
+def draft_question(
+    question: MarkerQuestion, request_key: str
+) -> tuple[AskDraft | None, list[Ignored]]:
     """The ask that becomes of a question, or None, and what was not taken with the reason."""
     if question.example:
         return None, [Ignored(question.line, "it is the example from the instructions")]
@@ -75,9 +77,9 @@ def draft(question: Question, request_key: str) -> tuple[AskDraft | None, list[I
     return ask, choice.ignored
 
 
-def _choice(question: Question) -> Choice:
+def _choice(question: MarkerQuestion) -> MarkerOption:
     """Two options or more are a choice. Anything less is answered in words, and that is said."""
-    choice = Choice()
+    choice = MarkerOption()
     if question.offered is None:
         return choice
     choice.free_text = any(label in _OR_IN_WORDS for label in question.offered)

@@ -26,7 +26,7 @@ from asks.drafts import AskDraft
 from workspace.protocols.markers import grammar
 from workspace.protocols.markers.fences import Fences, Placed
 from workspace.protocols.markers.lines import LineFeed
-from workspace.protocols.markers.questions import Question, draft, split_options
+from workspace.protocols.markers.questions import MarkerQuestion, draft_question, split_options
 
 MAX_ASKS = 10
 MAX_INFORMING = 50
@@ -69,7 +69,7 @@ class Reader:
         self._informed = 0
         self._once: set[str] = set()
         self._prose: list[str] = []
-        self._questions: list[Question] = []
+        self._questions: list[MarkerQuestion] = []
         self._goes_on = ""
         self._may_offer = False
         self._mails: list[Mail] = []
@@ -104,7 +104,7 @@ class Reader:
 
     def _place(self, lines: list[Placed]) -> None:
         for placed in lines:
-            marker = grammar.read(placed.line)
+            marker = grammar.read_marker(placed.line)
             if placed.fenced:
                 self._goes_on_with(placed.line)
                 if marker:
@@ -175,7 +175,7 @@ class Reader:
             self._landed.append(told(marker.text))
 
     def _ask(self, marker: grammar.Marker) -> None:
-        self._questions.append(Question([marker.text], grammar.is_placeholder(marker.text)))
+        self._questions.append(MarkerQuestion([marker.text], grammar.is_placeholder(marker.text)))
         self._goes_on = "ASK"
         self._may_offer = True
 
@@ -217,7 +217,7 @@ class Reader:
             if key not in drafts and len(drafts) >= MAX_ASKS:
                 self._ignore(question.line, f"a turn may ask {MAX_ASKS} questions")
                 continue
-            ask, ignored = draft(question, key)
+            ask, ignored = draft_question(question, key)
             for one in ignored:
                 self._ignore(one.line, one.why)
             if ask and not (key in drafts and drafts[key].options):

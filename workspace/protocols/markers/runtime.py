@@ -11,11 +11,18 @@ from pathlib import Path
 
 from agents.lifecycle import Outcome
 from agents.running.capsule import write_capsule
-from agents.running.processes import Command, CouldNotStartError, Exited, Spawned, minimal_env, run
+from agents.running.processes import (
+    Command,
+    CouldNotStartError,
+    Exited,
+    Spawned,
+    minimal_env,
+    run_command,
+)
 from agents.running.runtime import Ended, Started, Turn, TurnEvent
-from workspace.protocols.common.turn_settings import Over, settings_of
+from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.markers.instructions import closing_text
-from workspace.protocols.markers.output import Hearing, hearing_for
+from workspace.protocols.markers.output import OutputReader, output_reader_for
 from workspace.protocols.markers.permissions.proxy import VARIABLE as GRANTS
 from workspace.protocols.markers.permissions.socket import Books, GrantsOfTurn, socket_for
 from workspace.protocols.markers.settings import MarkersSettings
@@ -34,20 +41,20 @@ class MarkersRuntime:
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, MarkersSettings)
-        except Over as over:
+        except TurnEnded as over:
             yield over.ended
             return
         with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
             async with socket_for(self._books(turn), Path(folder)) as grants:
                 command = _command(turn, settings, Path(folder), grants)
-                async with aclosing(_listen(command, hearing_for(turn, settings))) as events:
+                async with aclosing(_listen(command, output_reader_for(turn, settings))) as events:
                     async for event in events:
                         yield event
 
 
-async def _listen(command: Command, hearing: Hearing) -> AsyncGenerator[TurnEvent, None]:
+async def _listen(command: Command, hearing: OutputReader) -> AsyncGenerator[TurnEvent, None]:
     try:
-        async with aclosing(run(command)) as events:
+        async with aclosing(run_command(command)) as events:
             async for event in events:
                 if isinstance(event, Spawned):
                     yield Started(event.identity)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 
-from workspace.protocols.responses.wire import compact
+from workspace.protocols.responses.wire import compact_json
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 500: "server_error"}
 
 
-class Problem(Exception):
+class ResponsesProblem(Exception):
     """Raised to refuse a request. ``param`` names the field at fault, ``code`` is for programs.
 
     A client library sends a request again after 409, and what was refused stays refused; so that
@@ -39,24 +39,24 @@ class Problem(Exception):
             "code": self.code,
         }
         return HttpResponse(
-            compact({"error": error}),
+            compact_json({"error": error}),
             status=self.status,
             content_type="application/json",
             headers=self.headers,
         )
 
 
-def invalid(message: str, param: str, code: str = "invalid_value") -> Problem:
-    return Problem(400, message, code=code, param=param)
+def invalid(message: str, param: str, code: str = "invalid_value") -> ResponsesProblem:
+    return ResponsesProblem(400, message, code=code, param=param)
 
 
-def no_such_response(public_id: str) -> Problem:
+def no_such_response(public_id: str) -> ResponsesProblem:
     """Also for one that is not this key's to see, so that nobody learns what exists."""
-    return Problem(404, f"Response with id '{public_id}' not found.", param="response_id")
+    return ResponsesProblem(404, f"Response with id '{public_id}' not found.", param="response_id")
 
 
-def no_previous(public_id: str) -> Problem:
-    return Problem(
+def no_previous(public_id: str) -> ResponsesProblem:
+    return ResponsesProblem(
         400,
         f"Previous response with id '{public_id}' not found.",
         code="previous_response_not_found",
@@ -64,7 +64,7 @@ def no_previous(public_id: str) -> Problem:
     )
 
 
-def no_tool_call(call_id: str) -> Problem:
-    return Problem(
+def no_tool_call(call_id: str) -> ResponsesProblem:
+    return ResponsesProblem(
         400, f"No tool call found for function call output with call_id {call_id}.", param="input"
     )

@@ -67,7 +67,7 @@ def _template(text: str) -> str:
     return text
 
 
-class HybridSettings(BaseModel):
+class ResponsesSettings(BaseModel):
     """A brain: a local command that works unattended in a run directory, reads its prompt on
     standard input, and leaves ``hitl_request.json`` there when a person must decide.
     """
@@ -161,7 +161,7 @@ class HybridSettings(BaseModel):
         description='For tests: metadata {"suspended": "true"} empties the run directory.',
     )
 
-    def tightened(self, request: dict[str, Any] | None) -> HybridSettings:
+    def tightened(self, request: dict[str, Any] | None) -> ResponsesSettings:
         """These settings for one run. A request never loosens anything."""
         if not self.request_may_tighten or not request:
             return self

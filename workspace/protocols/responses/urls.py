@@ -7,8 +7,8 @@ from django.urls import path
 from workspace.protocols.responses.server import views
 
 urlpatterns = [
-    path("v1/responses", views.responses, name="responses"),
-    path("v1/responses/<str:public_id>", views.response, name="response"),
-    path("v1/responses/<str:public_id>/cancel", views.cancel, name="response_cancel"),
-    path("v1/responses/<str:public_id>/input_items", views.input_items, name="response_inputs"),
+    path("v1/responses", views.post_response, name="responses"),
+    path("v1/responses/<str:public_id>", views.get_or_delete_response, name="response"),
+    path("v1/responses/<str:public_id>/cancel", views.post_cancel, name="response_cancel"),
+    path("v1/responses/<str:public_id>/input_items", views.get_input_items, name="response_inputs"),
 ]

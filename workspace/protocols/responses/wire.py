@@ -18,7 +18,7 @@ REQUEST_INFO = "request_info"
 Json = dict[str, Any]
 
 
-def compact(value: object) -> str:
+def compact_json(value: object) -> str:
     """JSON on one line of ASCII, so that no reader of a stream sees a line end in it."""
     return json.dumps(value, separators=(",", ":"))
 

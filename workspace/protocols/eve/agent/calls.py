@@ -20,15 +20,15 @@ from pydantic_core import to_jsonable_python
 
 from agents.db import statements
 from agents.running.runtime import Turn
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from asks.actions import grants
 from asks.actions.grants import Begun
 from asks.draft_validation import BadDraft
 from workspace.protocols.eve.agent import gating, questions, texts
 from workspace.protocols.eve.agent.parking import Kind, Parked, draft_of, new_approval_key
-from workspace.protocols.eve.agent.reporter import Telling
-from workspace.protocols.eve.agent.resolving import Resolved, State
-from workspace.protocols.eve.agent.threads import in_a_thread
+from workspace.protocols.eve.agent.reporter import Reporter
+from workspace.protocols.eve.agent.resolving import ResolutionState, Resolved
+from workspace.protocols.eve.agent.threads import run_in_thread
 from workspace.protocols.eve.models import EveResult
 from workspace.toolkit import BadInput, Proposal, Tool, ToolContext, ToolFailed, always, never
 from workspace.toolkit.approval import needs_approval
@@ -43,7 +43,7 @@ class Calls:
         self,
         turn: Turn,
         resolved: Sequence[Resolved],
-        telling: Telling,
+        telling: Reporter,
         *,
         read: Reader,
         once: Reader,
@@ -68,7 +68,7 @@ class Calls:
     async def ask(self, call_id: str, given: dict[str, Any]) -> Any:
         """A question: it always waits."""
         try:
-            params = questions.checked(given)
+            params = questions.check_question(given)
         except BadInput as error:
             raise TellModel(f"Invalid input for {questions.NAME}: {error}") from error
         taken = await self._read(gating.is_taken, self._turn.session_id, call_id)
@@ -118,7 +118,7 @@ class Calls:
     async def _approved(self, tool: Tool, found: Resolved) -> Any:
         """Run an approved call, or give back what it came to when it was run before."""
         call_id = found.parked.call_id
-        if found.state is State.ENDED:
+        if found.state is ResolutionState.ENDED:
             return self._ended(found.parked, found.output, failed=found.failed)
         try:
             params = tool.checked(found.params)
@@ -143,7 +143,7 @@ class Calls:
 
     def _begin(self, operation: str, params: Any) -> Begun | None:
         turn = self._turn
-        return grants.begin(
+        return grants.begin_effect(
             session_id=turn.session_id, operation=operation, params=params, fence=turn.fence
         )
 
@@ -163,23 +163,25 @@ class Calls:
             if inspect.iscoroutinefunction(tool.function):
                 output = tool.function(**arguments)
             else:
-                output = await in_a_thread(tool.function, arguments)
+                output = await run_in_thread(tool.function, arguments)
             if inspect.isawaitable(output):
                 output = await output
-        return storable(to_jsonable_python(output, fallback=str))
+        return make_storable(to_jsonable_python(output, fallback=str))
 
 
 @transaction.atomic
 def _end(begun: Begun, output: Any, failed: bool) -> None:  # noqa: FBT001 -- called through read
     """How an approved call ended, and what it gave back, in one transaction. Again it writes nothing."""
     detail = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    if grants.finish(begun, happened=not failed, detail=detail):
-        statements.add(EveResult(redemption_id=begun.redemption_id, output=output, failed=failed))
+    if grants.finish_effect(begun, happened=not failed, detail=detail):
+        statements.insert(
+            EveResult(redemption_id=begun.redemption_id, output=output, failed=failed)
+        )
 
 
 def _failure(error: Exception) -> str:
     if isinstance(error, ToolFailed):
-        return storable(str(error))
+        return make_storable(str(error))
     if isinstance(error, TimeoutError) and not str(error):
         return "It took too long and was ended."
-    return storable(f"{type(error).__name__}: {error}")
+    return make_storable(f"{type(error).__name__}: {error}")

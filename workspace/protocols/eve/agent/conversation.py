@@ -23,7 +23,7 @@ ON CONFLICT (run_id) DO UPDATE SET messages = EXCLUDED.messages RETURNING run_id
 """
 
 
-def of(session_id: int) -> list[Any]:
+def conversation_of(session_id: int) -> list[Any]:
     """The messages so far, oldest first: pydantic-ai's, as JSON."""
     return [message for turn in _TURNS.all(session_id) for message in turn.messages]
 
@@ -37,14 +37,14 @@ _TURNS = Prepared(
 )
 
 
-def keep(session_id: int, run_id: int, messages: list[Any]) -> None:
+def store_conversation(session_id: int, run_id: int, messages: list[Any]) -> None:
     """Keep what a turn added, with its end; it counts if its run completes."""
     told = json.dumps(messages, ensure_ascii=False)
-    statements.rows_of(_KEEP, session_id, run_id, told)
+    statements.query(_KEEP, session_id, run_id, told)
 
 
 @transaction.atomic
-def forget(session_id: int) -> bool:
+def forget_conversation(session_id: int) -> bool:
     """Have the agent forget what was said. False, and nothing forgotten, while a run is live."""
     session = lock_session(session_id)
     if Run.objects.filter(session=session, status__in=LIVE_RUNS).exists():

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from agents import claims, transitions
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.locking import lock_session
 from agents.models import Event, Session
 from agents.running.runtime import Fence
@@ -23,7 +23,7 @@ from workspace.protocols.eve.agent import texts
 RUNTIME = "eve"
 
 
-def hear(session: Session, happened: Sequence[Event]) -> None:
+def ignore_on_message(session: Session, happened: Sequence[Event]) -> None:
     """Called with a locked session and what was just recorded in it."""
     if session.agent.runtime == RUNTIME and any(
         event.kind == "message" and is_a_person(event.actor) for event in happened
@@ -37,14 +37,14 @@ def is_a_person(author: str) -> bool:
 
 
 @transaction.atomic
-def let_go(fence: Fence) -> bool:
+def release_ignored(fence: Fence) -> bool:
     """The same for a message that came before the question. False when the claim is lost."""
     session = lock_session(fence.session_id)
     run = claims.held_run(fence)
     if run is None:
         return False
     ignore_open(session)
-    transitions.restate(session, run)
+    transitions.store_status(session, run)
     return True
 
 
@@ -53,8 +53,8 @@ def ignore_open(session: Session) -> None:
     open_asks = Ask.objects.filter(session=session, status=AskStatus.OPEN, context__has_key="eve")
     for ask in open_asks.select_related("run").order_by("pk"):
         ask.run.refresh_from_db()
-        closing.close(session, ask, AskStatus.WITHDRAWN, reason=texts.IGNORED)
-        events.record(
+        closing.close_ask(session, ask, AskStatus.WITHDRAWN, reason=texts.IGNORED)
+        record_event(
             session,
             "withdrawn",
             actor="system",

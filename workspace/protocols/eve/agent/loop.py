@@ -20,13 +20,13 @@ from pydantic_ai.tools import Tool as ModelTool
 from pydantic_ai.tools import ToolDenied
 from pydantic_core import SchemaValidator, core_schema
 
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 from workspace import toolkit
 from workspace.protocols.eve.agent import prompts, questions
 from workspace.protocols.eve.agent.calls import Calls
 from workspace.protocols.eve.agent.parking import Parked
-from workspace.protocols.eve.agent.reporter import Telling
-from workspace.protocols.eve.agent.resolving import Resolved, State
+from workspace.protocols.eve.agent.reporter import Reporter
+from workspace.protocols.eve.agent.resolving import ResolutionState, Resolved
 
 RETRIES = 3
 """How often a model may try again to call a tool rightly."""
@@ -39,17 +39,17 @@ FINISHED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class ModelTurn:
     """What a turn is given: ``history`` as JSON, and what became of the calls it parked on."""
 
-    definition: toolkit.Agent
+    definition: toolkit.AgentDefinition
     model: Model
     instructions: str
     prompt: str | None
     history: Sequence[Any]
     resolved: Sequence[Resolved]
     calls: Calls
-    telling: Telling
+    telling: Reporter
     max_steps: int
 
 
@@ -63,7 +63,7 @@ class Thought:
     usage: dict[str, int]
 
 
-async def think(job: Job) -> Thought:
+async def think(job: ModelTurn) -> Thought:
     """Take the turn. Raises whatever the model does, and pydantic-ai's own exceptions."""
     history, results = _gone_on(job)
     job.telling.begin_step()
@@ -82,7 +82,7 @@ async def think(job: Job) -> Thought:
     return _thought(run, job.calls)
 
 
-def _gone_on(job: Job) -> tuple[list[ModelMessage], DeferredToolResults | None]:
+def _gone_on(job: ModelTurn) -> tuple[list[ModelMessage], DeferredToolResults | None]:
     """The conversation so far, and the results that it waits for.
 
     One that does not wait for exactly these calls is closed as it is: nothing is run for it.
@@ -95,7 +95,7 @@ def _gone_on(job: Job) -> tuple[list[ModelMessage], DeferredToolResults | None]:
     return repair_messages(history), None
 
 
-async def _follow(run: AgentRun[Calls, Any], telling: Telling, *, streams: bool) -> None:
+async def _follow(run: AgentRun[Calls, Any], telling: Reporter, *, streams: bool) -> None:
     """Drive the turn from node to node, telling what happens between them."""
     answered: ModelResponse | None = None
     async for node in run:
@@ -119,7 +119,7 @@ def _streams(model: Model) -> bool:
 
 
 async def _listen(
-    node: ModelRequestNode[Calls, Any], run: AgentRun[Calls, Any], telling: Telling
+    node: ModelRequestNode[Calls, Any], run: AgentRun[Calls, Any], telling: Reporter
 ) -> None:
     async with node.stream(run.ctx) as pieces:
         async for event in pieces:
@@ -129,7 +129,7 @@ async def _listen(
                 telling.says(event.delta.content_delta)
 
 
-def _tell_response(response: ModelResponse, telling: Telling, *, was_heard: bool) -> None:
+def _tell_response(response: ModelResponse, telling: Reporter, *, was_heard: bool) -> None:
     for part in response.parts:
         if part.part_kind == "thinking":
             telling.thinks(part.content)
@@ -157,7 +157,7 @@ def _thought(run: AgentRun[Calls, Any], calls: Calls) -> Thought:
     return Thought(
         words="" if isinstance(output, DeferredToolRequests) else output,
         parked=tuple(calls.parked[call.tool_call_id] for call in asked),
-        messages=cast("list[Any]", storable(messages)),
+        messages=cast("list[Any]", make_storable(messages)),
         usage={
             "requests": usage.requests,
             "input_tokens": usage.input_tokens,
@@ -173,11 +173,11 @@ def _results(resolved: Sequence[Resolved]) -> DeferredToolResults | None:
     results = DeferredToolResults()
     for one in resolved:
         call_id = one.parked.call_id
-        if one.state is State.ANSWERED:
+        if one.state is ResolutionState.ANSWERED:
             results.calls[call_id] = one.answer
         elif one.parked.kind == "question":
             results.calls[call_id] = {"status": "ignored"}
-        elif one.state in (State.APPROVED, State.ENDED):
+        elif one.state in (ResolutionState.APPROVED, ResolutionState.ENDED):
             results.approvals[call_id] = True
         else:
             results.approvals[call_id] = ToolDenied(one.words)
@@ -186,10 +186,10 @@ def _results(resolved: Sequence[Resolved]) -> DeferredToolResults | None:
 
 #: What is inside is checked by the tool itself; what is no object goes back to the model at once.
 _OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
-_made: dict[int, tuple[toolkit.Agent, Agent[Calls, Any]]] = {}
+_made: dict[int, tuple[toolkit.AgentDefinition, Agent[Calls, Any]]] = {}
 
 
-def _agent(definition: toolkit.Agent) -> Agent[Calls, Any]:
+def _agent(definition: toolkit.AgentDefinition) -> Agent[Calls, Any]:
     """pydantic-ai's agent of a definition, made once."""
     found = _made.get(id(definition))
     if found is None or found[0] is not definition:
@@ -197,10 +197,10 @@ def _agent(definition: toolkit.Agent) -> Agent[Calls, Any]:
     return found[1]
 
 
-def _make(definition: toolkit.Agent) -> Agent[Calls, Any]:
+def _make(definition: toolkit.AgentDefinition) -> Agent[Calls, Any]:
     tools = [_tool(one) for one in definition.tools]
     ask = ModelTool.from_schema(
-        _asking, questions.NAME, questions.DESCRIPTION, questions.schema(), takes_ctx=True
+        _asking, questions.NAME, questions.DESCRIPTION, questions.question_schema(), takes_ctx=True
     )
     ask.function_schema.validator = _OBJECT
     return Agent(

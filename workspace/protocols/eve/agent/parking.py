@@ -11,7 +11,7 @@ from asks import draft_validation
 from asks.actions import binding
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
-from workspace.protocols.eve.agent.questions import Question
+from workspace.protocols.eve.agent.questions import EveQuestion
 from workspace.toolkit import Tool
 
 APPROVE, DENY = "approve", "deny"
@@ -42,7 +42,7 @@ def parked_in(session_data: dict[str, Any]) -> list[Parked]:
     """What a session waits for, as its last turn left it."""
     own = session_data.get("eve")
     kept = own.get("parked") if isinstance(own, dict) else None
-    return [Parked(**{**one, "input": binding.restored(one["input"])}) for one in kept or []]
+    return [Parked(**{**one, "input": binding.restore_params(one["input"])}) for one in kept or []]
 
 
 def new_approval_key() -> str:
@@ -53,7 +53,7 @@ def new_approval_key() -> str:
 def draft_of(parked: Parked, tool: Tool | None = None) -> AskDraft:
     """The ask that a parked call becomes. Raises BadDraft if it cannot be asked."""
     draft = _question(parked) if parked.kind == "question" else _approval(parked, tool)
-    draft_validation.check(draft)
+    draft_validation.check_draft(draft)
     return draft
 
 
@@ -72,7 +72,7 @@ def _approval(parked: Parked, tool: Tool | None) -> AskDraft:
 
 
 def _question(parked: Parked) -> AskDraft:
-    question = Question.model_validate(parked.input)
+    question = EveQuestion.model_validate(parked.input)
     options = tuple(
         OptionDraft(one.key, one.label, one.description, _style(one.style))
         for one in question.options

@@ -6,30 +6,30 @@ from collections.abc import Sequence
 
 from agents.running.runtime import Given, Turn
 from workspace.protocols.eve.agent import texts
-from workspace.protocols.eve.agent.resolving import Resolved, State
-from workspace.toolkit import Agent
+from workspace.protocols.eve.agent.resolving import ResolutionState, Resolved
+from workspace.toolkit import AgentDefinition
 
 BEGIN = "Begin."
 
 
-def instructions(definition: Agent, turn: Turn) -> str:
+def instructions_prompt(definition: AgentDefinition, turn: Turn) -> str:
     """The definition's instructions, and what the owner has given the agent to do."""
     parts = [definition.instructions, turn.agent.mission, turn.agent.contract]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def given(turn: Turn, resolved: Sequence[Resolved]) -> list[str]:
+def given_prompt(turn: Turn, resolved: Sequence[Resolved]) -> list[str]:
     """What came with a turn, in words."""
     return [words for one in turn.given if (words := _told(one, resolved))]
 
 
-def approvals(resolved: Sequence[Resolved]) -> list[str]:
+def approvals_prompt(resolved: Sequence[Resolved]) -> list[str]:
     """What people said with their approvals, and what they changed."""
     return [words for one in resolved if (words := _with_approval(one))]
 
 
 def _with_approval(one: Resolved) -> str:
-    if one.state is not State.APPROVED:
+    if one.state is not ResolutionState.APPROVED:
         return ""
     name, parts = one.parked.tool_name, []
     if one.params != one.parked.input:

@@ -31,7 +31,7 @@ class Offered(BaseModel):
         return self.label[:100] if self.id is None else self.id
 
 
-class Question(BaseModel):
+class EveQuestion(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
 
     prompt: Annotated[str, Field(min_length=1, description="The question to put to the owner.")]
@@ -43,14 +43,14 @@ class Question(BaseModel):
     )
 
 
-def schema() -> dict[str, Any]:
-    return {key: value for key, value in Question.model_json_schema().items() if key != "title"}
+def question_schema() -> dict[str, Any]:
+    return {key: value for key, value in EveQuestion.model_json_schema().items() if key != "title"}
 
 
-def checked(given: object) -> dict[str, Any]:
+def check_question(given: object) -> dict[str, Any]:
     """A question as JSON, without what it does not say. Raises BadInput, naming the field."""
     try:
-        question = Question.model_validate_json(json.dumps(given))
+        question = EveQuestion.model_validate_json(json.dumps(given))
     except (ValidationError, TypeError, ValueError, RecursionError) as error:
         raise BadInput(_in_words(error)) from error
     return question.model_dump(mode="json", by_alias=True, exclude_unset=True)

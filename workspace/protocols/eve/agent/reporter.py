@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.running.runtime import Noted, Said, Step, TurnEvent
-from agents.text.storable import storable
+from agents.text.storable import make_storable
 
 LONGEST_DETAIL = 2000
 #: Seconds between pieces of a message.
@@ -16,7 +16,7 @@ EVERY = 0.1
 Tell = Callable[[TurnEvent], None]
 
 
-class Telling:
+class Reporter:
     """The steps of one turn, from 0. A step is one call of the model and the tools it runs."""
 
     def __init__(self, tell: Tell, *, prefix: str, model_id: str) -> None:
@@ -37,8 +37,8 @@ class Telling:
 
     def says(self, text: str) -> None:
         """A piece of what the model says. Pieces that come quickly are told together."""
-        self._said += storable(text)
-        self._piece += storable(text)
+        self._said += make_storable(text)
+        self._piece += make_storable(text)
         if self._piece and time.monotonic() >= self._next_piece:
             self._tell_piece()
 
@@ -49,7 +49,7 @@ class Telling:
 
     def thinks(self, text: str) -> None:
         """What the model thinks, if it shows that."""
-        if text := storable(text):
+        if text := make_storable(text):
             self._thought += text
             self._note("reasoning.appended", reasoningDelta=text)
 
@@ -72,7 +72,7 @@ class Telling:
         self._tell_piece()
         if self._is_open:
             self._is_open = False
-            self._note("step.failed", code=code, message=storable(message)[:LONGEST_DETAIL])
+            self._note("step.failed", code=code, message=make_storable(message)[:LONGEST_DETAIL])
 
     def requested(self, call_id: str, tool: str, given: Any) -> None:
         """A call that runs without asking is about to."""
@@ -100,10 +100,13 @@ class Telling:
 
     def _note(self, kind: str, **data: Any) -> None:
         self._tell(
-            Noted("eve", {"type": kind, "data": {"stepIndex": max(self.step, 0), **storable(data)}})
+            Noted(
+                "eve",
+                {"type": kind, "data": {"stepIndex": max(self.step, 0), **make_storable(data)}},
+            )
         )
 
 
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return storable(text)[:LONGEST_DETAIL]
+    return make_storable(text)[:LONGEST_DETAIL]

@@ -22,7 +22,7 @@ from workspace.protocols.eve.models import EveResult
 EFFECT = ("grant__redemption__effect__asked", "grant__redemption__eve_result")
 
 
-class State(Enum):
+class ResolutionState(Enum):
     """``WAITS``: a person has still to answer. ``LOOKS``: a person has still to say what happened."""
 
     WAITS = "waits"
@@ -43,7 +43,7 @@ class Resolved:
     """
 
     parked: Parked
-    state: State
+    state: ResolutionState
     params: Any = None
     words: str = ""
     note: str = ""
@@ -54,10 +54,10 @@ class Resolved:
 
     @property
     def is_open(self) -> bool:
-        return self.state in (State.WAITS, State.LOOKS)
+        return self.state in (ResolutionState.WAITS, ResolutionState.LOOKS)
 
 
-def resolve(session_id: int, parked: Sequence[Parked]) -> list[Resolved]:
+def resolve_parked(session_id: int, parked: Sequence[Parked]) -> list[Resolved]:
     """Where each parked call of a session stands. A call that was begun and not ended is asked about."""
     interrupted.ask_about_session(session_id)
     return [_resolve(session_id, one) for one in parked]
@@ -66,29 +66,29 @@ def resolve(session_id: int, parked: Sequence[Parked]) -> list[Resolved]:
 def _resolve(session_id: int, parked: Parked) -> Resolved:
     ask = _newest(session_id, parked.request_key)
     if ask is None:
-        return Resolved(parked, State.REFUSED, words=texts.NEVER_ASKED)
+        return Resolved(parked, ResolutionState.REFUSED, words=texts.NEVER_ASKED)
     if ask.status == AskStatus.OPEN:
-        return Resolved(parked, State.WAITS)
+        return Resolved(parked, ResolutionState.WAITS)
     if ask.status != AskStatus.ANSWERED:
         return _closed(parked, ask)
     if parked.kind == "question":
-        return Resolved(parked, State.ANSWERED, answer=_answer(ask.verdict))
+        return Resolved(parked, ResolutionState.ANSWERED, answer=_answer(ask.verdict))
     return _decided(parked, ask)
 
 
 def _decided(parked: Parked, ask: Ask) -> Resolved:
     grant: Grant | None = getattr(ask, "grant", None)
     if ask.verdict.meaning != Meaning.APPROVE:
-        return Resolved(parked, State.REFUSED, words=texts.denied(ask.verdict.text))
+        return Resolved(parked, ResolutionState.REFUSED, words=texts.denied(ask.verdict.text))
     if grant is None:
-        return Resolved(parked, State.REFUSED, words=texts.NOT_GRANTED)
+        return Resolved(parked, ResolutionState.REFUSED, words=texts.NOT_GRANTED)
     return _granted(parked, grant, ask.verdict)
 
 
 def _newest(session_id: int, request_key: str) -> Ask | None:
     """The ask that stands for a request now, with all that came of it. It may have been asked again."""
     ask = _NAMED.first(session_id, request_key)
-    while (later := raising.again_of(ask)) is not None:
+    while (later := raising.successor_of(ask)) is not None:
         ask = _ASK.first(later.pk)
     return ask
 
@@ -107,14 +107,14 @@ _NAMED = Prepared(
 def _closed(parked: Parked, ask: Ask) -> Resolved:
     """Closed without an answer: nothing is approved, and a question has none."""
     if parked.kind == "question":
-        return Resolved(parked, State.ANSWERED, answer={"status": "ignored"})
+        return Resolved(parked, ResolutionState.ANSWERED, answer={"status": "ignored"})
     if ask.status == AskStatus.EXPIRED:
         words = texts.EXPIRED
     elif ask.close_reason == texts.IGNORED:
         words = texts.IGNORED
     else:
         words = texts.withdrawn(ask.close_reason)
-    return Resolved(parked, State.REFUSED, words=words)
+    return Resolved(parked, ResolutionState.REFUSED, words=words)
 
 
 def _answer(verdict: Verdict) -> dict[str, str]:
@@ -129,23 +129,25 @@ def _answer(verdict: Verdict) -> dict[str, str]:
 def _granted(parked: Parked, grant: Grant, verdict: Verdict) -> Resolved:
     taken: Redemption | None = getattr(grant, "redemption", None)
     if taken is None:
-        params = binding.restored(grant.params)
+        params = binding.restore_params(grant.params)
         by = verdict.decided_by.get_username()
-        return Resolved(parked, State.APPROVED, params=params, note=verdict.text, by=by)
+        return Resolved(parked, ResolutionState.APPROVED, params=params, note=verdict.text, by=by)
     effect: Effect | None = getattr(taken, "effect", None)
     if effect is None or effect.end == EffectEnd.UNKNOWN:
         return _unknown(parked, effect.asked if effect else None)
     kept: EveResult | None = getattr(taken, "eve_result", None)
     if kept is None:
-        return Resolved(parked, State.ENDED, output=f"{texts.DONE_BEFORE} {effect.detail}".strip())
-    return Resolved(parked, State.ENDED, output=kept.output, failed=kept.failed)
+        return Resolved(
+            parked, ResolutionState.ENDED, output=f"{texts.DONE_BEFORE} {effect.detail}".strip()
+        )
+    return Resolved(parked, ResolutionState.ENDED, output=kept.output, failed=kept.failed)
 
 
 def _unknown(parked: Parked, asked: Ask | None) -> Resolved:
     """Whether it happened is for the owner to say."""
     if asked is None or asked.status == AskStatus.OPEN:
-        return Resolved(parked, State.LOOKS)
+        return Resolved(parked, ResolutionState.LOOKS)
     verdict = Verdict.objects.filter(ask=asked).first()
     said = (verdict.option_label, verdict.text) if verdict else ()
     words = texts.looked(" — ".join(part for part in said if part))
-    return Resolved(parked, State.ENDED, output=words, failed=True)
+    return Resolved(parked, ResolutionState.ENDED, output=words, failed=True)

@@ -24,13 +24,18 @@ from agents.db.retrying import in_database, once_in_database
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Turn, TurnEvent, Usage
 from workspace.protocols.common import model_registry
-from workspace.protocols.common.turn_settings import Over, check_attempts, gave_up, settings_of
+from workspace.protocols.common.turn_settings import (
+    TurnEnded,
+    check_attempts,
+    permanent_failure,
+    settings_of,
+)
 from workspace.protocols.eve.agent import conversation, ignoring, prompts
 from workspace.protocols.eve.agent.parking import Parked, draft_of, parked_in
-from workspace.protocols.eve.agent.reporter import Telling
-from workspace.protocols.eve.agent.resolving import Resolved, State, resolve
+from workspace.protocols.eve.agent.reporter import Reporter
+from workspace.protocols.eve.agent.resolving import ResolutionState, Resolved, resolve_parked
 from workspace.protocols.eve.settings import EveSettings
-from workspace.toolkit import Agent, BadTool, NoSuchAgent, agent_named
+from workspace.toolkit import AgentDefinition, BadTool, NoSuchAgent, agent_named
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -58,11 +63,11 @@ class EveRuntime:
             check_attempts(turn, settings.max_attempts)
             definition = agent_named(settings.agent)
             model = _model(settings, definition)
-        except Over as over:
+        except TurnEnded as over:
             yield over.ended
             return
         except (NoSuchAgent, BadTool, model_registry.NoSuchModel) as error:
-            yield gave_up(str(error))
+            yield permanent_failure(str(error))
             return
         go = _Go(turn, settings, definition, model, read=self._read, once=self._once)
         async with aclosing(_told_by(go.take)) as telling:
@@ -93,7 +98,7 @@ class _Go:
         self,
         turn: Turn,
         settings: EveSettings,
-        definition: Agent,
+        definition: AgentDefinition,
         model: Model,
         *,
         read: Reader,
@@ -107,21 +112,21 @@ class _Go:
         """Go on from what is waited for, if all of it is settled; otherwise go on waiting."""
         turn = self._turn
         resolved = await self._resolve()
-        said = [*self._own.get("held", []), *prompts.given(turn, resolved)]
+        said = [*self._own.get("held", []), *prompts.given_prompt(turn, resolved)]
         if any(one.is_open for one in resolved):
             return self._waits_on(resolved, said)
-        telling = Telling(
+        telling = Reporter(
             tell, prefix=f"{turn.run_id}.{turn.epoch}.", model_id=self._model.model_name
         )
         try:
             async with asyncio.timeout(self._settings.wall_clock_seconds):
-                told = [*prompts.approvals(resolved), *said]
+                told = [*prompts.approvals_prompt(resolved), *said]
                 thought = await self._think(telling, resolved, told)
         except Exception as error:  # noqa: BLE001 -- sorted into what trying again changes and what not
             telling.broke(type(error).__name__, str(error))
             return self._broke(error)
         tell(Usage(dict(thought.usage)))
-        keep = partial(conversation.keep, messages=thought.messages)
+        keep = partial(conversation.store_conversation, messages=thought.messages)
         return replace(self._ended(thought), keep=keep)
 
     async def _resolve(self) -> list[Resolved]:
@@ -129,19 +134,19 @@ class _Go:
         turn, parked = self._turn, parked_in(self._turn.session_data)
         if not parked:
             return []
-        resolved: list[Resolved] = await self._read(resolve, turn.session_id, parked)
-        waits = any(one.state is State.WAITS for one in resolved)
+        resolved: list[Resolved] = await self._read(resolve_parked, turn.session_id, parked)
+        waits = any(one.state is ResolutionState.WAITS for one in resolved)
         if waits and any(
             given.kind == "message" and ignoring.is_a_person(given.author) for given in turn.given
         ):
-            if not await self._read(ignoring.let_go, turn.fence):
+            if not await self._read(ignoring.release_ignored, turn.fence):
                 raise ClaimLost
-            resolved = await self._read(resolve, turn.session_id, parked)
+            resolved = await self._read(resolve_parked, turn.session_id, parked)
         return resolved
 
     def _waits_on(self, resolved: list[Resolved], said: list[str]) -> Ended:
         """Ask again what nobody has answered. What came meanwhile is told once all is answered."""
-        waiting = [one.parked for one in resolved if one.state is State.WAITS]
+        waiting = [one.parked for one in resolved if one.state is ResolutionState.WAITS]
         return self._end(
             Outcome.BLOCKED,
             asks=waiting,
@@ -149,19 +154,19 @@ class _Go:
             held=said,
         )
 
-    async def _think(self, telling: Telling, resolved: list[Resolved], said: list[str]) -> Thought:
+    async def _think(self, telling: Reporter, resolved: list[Resolved], said: list[str]) -> Thought:
         from workspace.protocols.eve.agent import loop
         from workspace.protocols.eve.agent.calls import Calls
 
         turn = self._turn
-        history = await self._read(conversation.of, turn.session_id)
+        history = await self._read(conversation.conversation_of, turn.session_id)
         if not said and not resolved:
             said = [turn.agent.mission or prompts.BEGIN]
         return await loop.think(
-            loop.Job(
+            loop.ModelTurn(
                 definition=self._definition,
                 model=self._model,
-                instructions=prompts.instructions(self._definition, turn),
+                instructions=prompts.instructions_prompt(self._definition, turn),
                 prompt="\n\n".join(said) or None,
                 history=history,
                 resolved=resolved,
@@ -210,7 +215,7 @@ class _Go:
         return replace(ended, give_up=last or model_registry.is_for_good(error))
 
 
-def _model(settings: EveSettings, definition: Agent) -> Model:
+def _model(settings: EveSettings, definition: AgentDefinition) -> Model:
     named = settings.model or definition.model
     if callable(named):
         made: Model = named()

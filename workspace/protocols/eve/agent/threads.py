@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connections
 
 
-async def in_a_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+async def run_in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """What the function returns. Raises what it raises."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()

@@ -9,18 +9,24 @@ from dataclasses import dataclass, field
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Given, Ignored, Started, Turn, TurnEvent, Usage
-from workspace.protocols.common.http_client import Away, ForGood, Garbled, Json
-from workspace.protocols.common.memory import digest, remembered
-from workspace.protocols.common.turn_settings import Over
+from workspace.protocols.common.http_client import GarbledReply, Json, PermanentError, ServerAway
+from workspace.protocols.common.memory import digest_given, load_memory
+from workspace.protocols.common.turn_settings import TurnEnded
 from workspace.protocols.eve.client import owner_asks
-from workspace.protocols.eve.client.decoder import Hearing, Told
-from workspace.protocols.eve.client.endings import Endings
-from workspace.protocols.eve.client.http import NOT_READY, EveServer, Gone, Refused, Taken
-from workspace.protocols.eve.client.memory import PLACE, Memory
-from workspace.protocols.eve.client.requests import TIMES, Request
+from workspace.protocols.eve.client.decoder import EveDecoder, Told
+from workspace.protocols.eve.client.endings import EveEndings
+from workspace.protocols.eve.client.http import (
+    NOT_READY,
+    EveClient,
+    EveRefused,
+    MessageTaken,
+    SessionGone,
+)
+from workspace.protocols.eve.client.memory import PLACE, EveMemory
+from workspace.protocols.eve.client.requests import TIMES, RemoteRequest
 from workspace.protocols.eve.client.settings import EveRemoteSettings
-from workspace.protocols.eve.client.snapshot import Known
-from workspace.protocols.eve.client.stream import follow, look
+from workspace.protocols.eve.client.snapshot import EveSnapshot
+from workspace.protocols.eve.client.stream import follow_stream, look_at_stream
 
 WAITS = "Nothing was sent: the agent waits for an answer."
 HELD = "It waits for an answer, which words must not give. They are kept, and sent after that."
@@ -40,15 +46,15 @@ class _Given:
     words: list[Given] = field(default_factory=list)
 
 
-class Talk:
+class EveConversation:
     """A turn. ``events`` may be closed at any point: the stream is read on from there next time."""
 
     def __init__(
-        self, turn: Turn, settings: EveRemoteSettings, known: Known, server: EveServer
+        self, turn: Turn, settings: EveRemoteSettings, known: EveSnapshot, server: EveClient
     ) -> None:
         self._turn, self._settings, self._known, self._server = turn, settings, known, server
-        self.memory = remembered(Memory, PLACE, turn.session_data, turn.left_behind)
-        self.endings = Endings(turn, settings, known, self.memory)
+        self.memory = load_memory(EveMemory, PLACE, turn.session_data, turn.left_behind)
+        self.endings = EveEndings(turn, settings, known, self.memory)
         self._hearing = self._hear_on()
         self._saying = ""
         self._overheard: list[Told] = []
@@ -59,9 +65,9 @@ class Talk:
                 async for event in told:
                     yield event
             ended = self._ended_well()
-        except Over as over:
+        except TurnEnded as over:
             ended = over.ended
-        except (Away, Gone, Refused, ForGood) as trouble:
+        except (ServerAway, SessionGone, EveRefused, PermanentError) as trouble:
             self._keep()
             ended = self._ended_badly(trouble)
         if self._hearing.usage:
@@ -85,7 +91,9 @@ class Talk:
         """What happened there since; somebody may have answered."""
         if not self.memory.session_id:
             return
-        async with aclosing(look(self._server, self.memory.session_id, self._hearing)) as told:
+        async with aclosing(
+            look_at_stream(self._server, self.memory.session_id, self._hearing)
+        ) as told:
             async for event in told:
                 yield event
         if self.memory.expecting or not self._hearing.resting:
@@ -132,7 +140,7 @@ class Talk:
             if given.words:
                 self.endings.reports.append(HELD)
             elif not self._turn.given and not self._hearing.moved:
-                raise Over(self.endings.over(WAITS))
+                raise TurnEnded(self.endings.over(WAITS))
             return
         if words:
             memory.held = []
@@ -172,7 +180,7 @@ class Talk:
         picked, unsent = str(choice.data.get("option", "")), self.memory.unsent
         self.memory.unsent = None
         if picked == owner_asks.END:
-            raise Over(self.endings.over(ENDED, Outcome.WORK_DONE))
+            raise TurnEnded(self.endings.over(ENDED, Outcome.WORK_DONE))
         body = unsent.body if unsent and picked == owner_asks.AGAIN else None
         if picked == owner_asks.FRESH:
             self.memory.forget()
@@ -195,7 +203,7 @@ class Talk:
             for told in self._overheard:
                 yield told
             self.memory.expecting = True
-        self.memory.done += [*(digest(one) for one in given), *([mark] if mark else [])]
+        self.memory.done += [*(digest_given(one) for one in given), *([mark] if mark else [])]
         self.memory.sending = ""
         yield self._note()
         async with aclosing(self._followed(expects=self.memory.expecting)) as events:
@@ -213,20 +221,20 @@ class Talk:
             return False
         if self.memory.session_id and body["message"] in self._hearing.heard:
             return True
-        raise Over(self.endings.unsure(body, "A worker ended in the middle of sending.", said))
+        raise TurnEnded(self.endings.unsure(body, "A worker ended in the middle of sending.", said))
 
     async def _send(self, body: Json, said: str) -> None:
         """Send; what may have been lost is looked for on the stream. Raises Over and the server's."""
         try:
             taken = await self._sent(body)
-        except Away as away:
+        except ServerAway as away:
             if away.may_have_taken and self.memory.session_id and await self._arrived(body):
                 return
             self.memory.sending = ""
             if away.may_have_taken:
                 self._doubt(body, said, away)
             raise
-        except (Gone, Refused, Garbled):
+        except (SessionGone, EveRefused, GarbledReply):
             self.memory.sending = ""
             raise
         if not self.memory.session_id:
@@ -234,16 +242,16 @@ class Talk:
             self._hearing = self._hear_on()
             self._hearing.resting = False
         elif taken.session_id != self.memory.session_id:
-            raise Gone("It did not go on with this session, and opened another instead.")
+            raise SessionGone("It did not go on with this session, and opened another instead.")
 
-    def _doubt(self, body: Json, said: str, away: Away) -> None:
+    def _doubt(self, body: Json, said: str, away: ServerAway) -> None:
         """An answer decides once there, whoever sends it again; words could be said twice."""
         self._keep()
         if "inputResponses" in body:
-            raise Over(self.endings.broke(str(away))) from away
-        raise Over(self.endings.unsure(body, str(away), said)) from away
+            raise TurnEnded(self.endings.broke(str(away))) from away
+        raise TurnEnded(self.endings.unsure(body, str(away), said)) from away
 
-    async def _sent(self, body: Json) -> Taken:
+    async def _sent(self, body: Json) -> MessageTaken:
         """Send, again where the server says that it can take it in a moment."""
         token = {"continuationToken": self.memory.token} if self.memory.token else {}
         for attempt in range(TRIES):
@@ -251,16 +259,16 @@ class Talk:
                 if not self.memory.session_id:
                     return await self._server.create(str(body["message"]))
                 return await self._server.send(self.memory.session_id, {**body, **token})
-            except Away as away:
+            except ServerAway as away:
                 wait = away.retry_after
                 if away.may_have_taken or wait is None or wait > SHORT or attempt == TRIES - 1:
                     raise
                 await asyncio.sleep(wait)
-        raise Away(NOT_READY)  # never reached: the last attempt raises
+        raise ServerAway(NOT_READY)  # never reached: the last attempt raises
 
     async def _arrived(self, body: Json) -> bool:
         """Whether something whose reply was lost is on the stream all the same."""
-        async for told in look(self._server, self.memory.session_id, self._hearing):
+        async for told in look_at_stream(self._server, self.memory.session_id, self._hearing):
             self._overheard.append(told)
         if "message" in body:
             return body["message"] in self._hearing.heard
@@ -273,13 +281,13 @@ class Talk:
         Where it asks, it may ask something else a moment later.
         """
         hearing, name = self._hearing, self.memory.session_id
-        stream = follow(self._server, name, hearing, self._settings, expects=expects)
+        stream = follow_stream(self._server, name, hearing, self._settings, expects=expects)
         async with aclosing(stream) as told:
             async for event in told:
                 yield event
         self.memory.expecting = False
         if hearing.pending and not hearing.dead:
-            async with aclosing(look(self._server, name, hearing)) as told:
+            async with aclosing(look_at_stream(self._server, name, hearing)) as told:
                 async for event in told:
                     yield event
             if not hearing.resting:
@@ -287,9 +295,9 @@ class Talk:
                     async for later in more:
                         yield later
 
-    def _hear_on(self) -> Hearing:
+    def _hear_on(self) -> EveDecoder:
         memory = self.memory
-        return Hearing(
+        return EveDecoder(
             cursor=memory.cursor,
             version=memory.version,
             resting=memory.resting,
@@ -315,9 +323,9 @@ class Talk:
         return self.endings.took_too_long()
 
     def _ended_badly(self, trouble: Exception) -> Ended:
-        if isinstance(trouble, Away):
+        if isinstance(trouble, ServerAway):
             return self.endings.away(trouble)
-        if isinstance(trouble, Gone):
+        if isinstance(trouble, SessionGone):
             return self.endings.lost(str(trouble), self._saying)
         return self.endings.failed(str(trouble))
 
@@ -336,7 +344,7 @@ def _sorted(given: Iterable[Given], done: list[str]) -> _Given:
     found = _Given()
     for one in given:
         key = TIMES.sub("", str(one.data.get("request_key", "")))
-        if digest(one) in done:
+        if digest_given(one) in done:
             continue
         if one.kind != "verdict":
             found.words.append(one)
@@ -352,13 +360,13 @@ def _held(held: list[str]) -> list[Given]:
     return [Given(kind="message", author="", body=words) for words in held]
 
 
-def _response(request: Request, given: Given) -> Json:
+def _response(request: RemoteRequest, given: Given) -> Json:
     option, text = str(given.data.get("option", "")), str(given.data.get("text", ""))
     if not option and not text:
         text = given.body
     return request.answer(option, text)
 
 
-def _not_taken(hearing: Hearing) -> str:
+def _not_taken(hearing: EveDecoder) -> str:
     why = f" It says: {hearing.last_words}" if hearing.last_words else ""
     return f"**The agent did not take your answer.**{why}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agents.running.runtime import Said, Step
 from workspace.protocols.common.http_client import Json
 from workspace.protocols.eve.client import requests
-from workspace.protocols.eve.client.requests import Request
+from workspace.protocols.eve.client.requests import RemoteRequest
 
 Told = Said | Step
 #: From this version of the stream on, whatever is answered is told as ``input.resolved``.
@@ -21,7 +21,7 @@ _WORKS = ("turn.", "step.", "message.", "reasoning.", "action", "input.", "appro
 
 
 @dataclass
-class Before:
+class PriorTurns:
     """What is in this run's thread already: how many characters were said, which steps told."""
 
     characters: int = 0
@@ -29,7 +29,7 @@ class Before:
 
 
 @dataclass
-class Hearing:
+class EveDecoder:
     """One reading of a stream from ``cursor`` on.
 
     ``resting`` says that the last event heard is one at which the agent waits, or has ended;
@@ -40,8 +40,8 @@ class Hearing:
     cursor: int = 0
     version: int = 0
     resting: bool = True
-    pending: dict[str, Request] = field(default_factory=dict)
-    before: Before = field(default_factory=Before)
+    pending: dict[str, RemoteRequest] = field(default_factory=dict)
+    before: PriorTurns = field(default_factory=PriorTurns)
     moved: bool = False
     resolved: dict[str, str] = field(default_factory=dict)
     heard: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Hearing:
 
     def requested(self, data: Json) -> None:
         for found in _objects(data.get("requests")):
-            request = requests.read(found)
+            request = requests.read_request(found)
             self.pending[request.key] = request
             self.resolved.pop(request.key, None)
 
@@ -88,7 +88,7 @@ class Hearing:
 
     def _resolve(self, request_id: str, outcome: str) -> None:
         """What is said last of how it ended stands."""
-        key = requests.key_of(request_id)
+        key = requests.request_key_of(request_id)
         self.pending.pop(key, None)
         self.resolved[key] = outcome
 
@@ -160,21 +160,21 @@ def _objects(found: object) -> Iterable[Json]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-_HANDLERS: dict[str, Callable[[Hearing, Json], list[Told] | None]] = {
-    "input.requested": Hearing.requested,
-    "input.resolved": Hearing.were_resolved,
-    "approval.settled": Hearing.was_settled,
-    "turn.started": Hearing.turn_started,
-    "message.received": Hearing.message_received,
-    "message.appended": Hearing.message_appended,
-    "message.completed": Hearing.message_completed,
-    "actions.requested": Hearing.actions_requested,
-    "action.result": Hearing.action_result,
-    "step.completed": Hearing.step_completed,
-    "turn.waiting": Hearing.turn_waiting,
-    "session.waiting": Hearing.session_waiting,
-    "turn.failed": Hearing.failed,
-    "turn.cancelled": Hearing.turn_cancelled,
-    "session.failed": Hearing.session_failed,
-    "session.completed": Hearing.session_completed,
+_HANDLERS: dict[str, Callable[[EveDecoder, Json], list[Told] | None]] = {
+    "input.requested": EveDecoder.requested,
+    "input.resolved": EveDecoder.were_resolved,
+    "approval.settled": EveDecoder.was_settled,
+    "turn.started": EveDecoder.turn_started,
+    "message.received": EveDecoder.message_received,
+    "message.appended": EveDecoder.message_appended,
+    "message.completed": EveDecoder.message_completed,
+    "actions.requested": EveDecoder.actions_requested,
+    "action.result": EveDecoder.action_result,
+    "step.completed": EveDecoder.step_completed,
+    "turn.waiting": EveDecoder.turn_waiting,
+    "session.waiting": EveDecoder.session_waiting,
+    "turn.failed": EveDecoder.failed,
+    "turn.cancelled": EveDecoder.turn_cancelled,
+    "session.failed": EveDecoder.session_failed,
+    "session.completed": EveDecoder.session_completed,
 }

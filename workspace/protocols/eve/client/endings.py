@@ -15,12 +15,12 @@ from workspace.protocols.common import turn_endings
 from workspace.protocols.common.http_client import Json
 from workspace.protocols.common.turn_endings import FAILED
 from workspace.protocols.eve.client import owner_asks
-from workspace.protocols.eve.client.memory import PLACE, Memory, Unsent
+from workspace.protocols.eve.client.memory import PLACE, EveMemory, UnsentToEve
 from workspace.protocols.eve.client.settings import EveRemoteSettings
-from workspace.protocols.eve.client.snapshot import Known
+from workspace.protocols.eve.client.snapshot import EveSnapshot
 
 
-class Endings(turn_endings.Endings):
+class EveEndings(turn_endings.TurnEndings):
     """The ends that a turn with an eve server may have.
 
     ``not_taken`` are requests whose answer the agent did not take, with what it said of that.
@@ -29,7 +29,7 @@ class Endings(turn_endings.Endings):
     place = PLACE
 
     def __init__(
-        self, turn: Turn, settings: EveRemoteSettings, known: Known, memory: Memory
+        self, turn: Turn, settings: EveRemoteSettings, known: EveSnapshot, memory: EveMemory
     ) -> None:
         super().__init__(turn, settings, memory)
         self.settings, self.known, self.memory = settings, known, memory
@@ -56,7 +56,7 @@ class Endings(turn_endings.Endings):
 
     def unsure(self, body: Json, words: str, said: str) -> Ended:
         """The turn completes, so what it was given is not owed any more: it is kept."""
-        self.memory.unsent, self.memory.sending = Unsent(body=body, said=said), ""
+        self.memory.unsent, self.memory.sending = UnsentToEve(body=body, said=said), ""
         self.memory.asked_owner += 1
         draft = owner_asks.unsure(self.memory.asked_owner, words, said=said)
         return self.end(Outcome.BLOCKED, error=words, ask=draft)

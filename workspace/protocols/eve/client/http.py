@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from workspace.protocols.common import http_client
-from workspace.protocols.common.http_client import Away, Garbled, Json
+from workspace.protocols.common.http_client import GarbledReply, Json, ServerAway
 from workspace.protocols.eve.client.lines import BadLine, LineReader
 from workspace.protocols.eve.client.settings import EveRemoteSettings
 
@@ -24,16 +24,16 @@ _GONE = frozenset({404, 410})
 NOT_READY, NOT_READY_SECONDS = "session_not_ready", 1.0
 
 
-class Gone(Exception):
+class SessionGone(Exception):
     """It knows nothing of the session, or takes nothing for it any more."""
 
 
-class Refused(Exception):
+class EveRefused(Exception):
     """It will not have this."""
 
 
 @dataclass(frozen=True)
-class Taken:
+class MessageTaken:
     """What a server says of what it has taken. ``token`` is empty in the current era."""
 
     session_id: str
@@ -41,7 +41,7 @@ class Taken:
 
 
 @dataclass
-class EveServer:
+class EveClient:
     """One server during one turn. ``left`` is how many bytes it may still send."""
 
     settings: EveRemoteSettings
@@ -52,11 +52,11 @@ class EveServer:
     def __post_init__(self) -> None:
         self.left = self.settings.max_bytes
 
-    async def create(self, message: str) -> Taken:
+    async def create(self, message: str) -> MessageTaken:
         """Open a session with its first message. Raises Away, Refused and Garbled."""
         return await self._post("/session", {"message": message})
 
-    async def send(self, session_id: str, body: Json) -> Taken:
+    async def send(self, session_id: str, body: Json) -> MessageTaken:
         """Send to a session. Raises Away, Gone, Refused and Garbled."""
         return await self._post(f"/session/{quote(session_id, safe='')}", body)
 
@@ -77,7 +77,7 @@ class EveServer:
                 self._url(path),
                 params=query,
                 headers=self._headers(),
-                timeout=http_client.patience(silence),
+                timeout=http_client.timeouts(silence),
             ) as reply:
                 tail = await self._opened(reply)
                 if not follow and tail is not None and seen > tail:
@@ -91,16 +91,16 @@ class EveServer:
         except httpx.ReadTimeout:
             return
         except httpx.TransportError as error:
-            raise Away(f"{self.settings.base_url} could not be reached.") from error
+            raise ServerAway(f"{self.settings.base_url} could not be reached.") from error
         except BadLine as error:
-            raise Garbled(str(error)) from error
+            raise GarbledReply(str(error)) from error
 
     async def _opened(self, reply: httpx.Response) -> int | None:
         """The stream's last index, if the server says it."""
         if reply.status_code != 200:
             raise await self._problem(reply)
         if "json" not in reply.headers.get("content-type", ""):
-            raise Garbled("The server's stream is no NDJSON.")
+            raise GarbledReply("The server's stream is no NDJSON.")
         self.version = _whole(reply.headers.get("x-eve-stream-version", "")) or self.version
         return _whole(reply.headers.get("x-eve-stream-tail-index", ""))
 
@@ -108,26 +108,26 @@ class EveServer:
         """The whole events of a piece, without the stream's own control lines."""
         self.left -= len(piece)
         if self.left < 0:
-            raise Garbled(f"The server sent more than {self.settings.max_bytes} bytes.")
+            raise GarbledReply(f"The server sent more than {self.settings.max_bytes} bytes.")
         return [event for event in reader.feed(piece) if "$eve" not in event]
 
-    async def _post(self, path: str, body: Json) -> Taken:
+    async def _post(self, path: str, body: Json) -> MessageTaken:
         try:
             async with self.client.stream(
                 "POST",
                 self._url(path),
                 json=body,
                 headers=self._headers(),
-                timeout=http_client.patience(self.settings.silence_seconds),
+                timeout=http_client.timeouts(self.settings.silence_seconds),
             ) as reply:
                 if reply.status_code not in (200, 201, 202):
                     raise await self._problem(reply)
-                return _taken(await http_client.short(reply))
+                return _taken(await http_client.shorten_reply(reply))
         except http_client.NOT_SENT as error:
-            raise Away(f"{self.settings.base_url} could not be reached.") from error
+            raise ServerAway(f"{self.settings.base_url} could not be reached.") from error
         except httpx.TransportError as error:
             words = f"The connection to {self.settings.base_url} broke."
-            raise Away(words, may_have_taken=True) from error
+            raise ServerAway(words, may_have_taken=True) from error
 
     def _url(self, path: str) -> str:
         return f"{self.settings.base_url}/eve/v1{path}"
@@ -139,22 +139,25 @@ class EveServer:
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status that is no success means."""
-        error, status = http_client.as_object(await http_client.short(reply)), reply.status_code
+        error, status = (
+            http_client.read_object(await http_client.shorten_reply(reply)),
+            reply.status_code,
+        )
         code, said = str(error.get("code") or ""), str(error.get("error") or "").strip()[:500]
         words = f"The server says {status}" + (f": {said}" if said else ".")
         if code == NOT_READY:
-            return Away(words, NOT_READY_SECONDS)
+            return ServerAway(words, NOT_READY_SECONDS)
         if status in _GONE or code in _GONE_CODES:
-            return Gone(words)
-        return http_client.away_by_status(reply, words) or Refused(words)
+            return SessionGone(words)
+        return http_client.away_by_status(reply, words) or EveRefused(words)
 
 
-def _taken(raw: bytes) -> Taken:
-    found = http_client.as_object(raw)
+def _taken(raw: bytes) -> MessageTaken:
+    found = http_client.read_object(raw)
     session_id, token = found.get("sessionId"), found.get("continuationToken", "")
     if not isinstance(session_id, str) or not session_id or not isinstance(token, str):
-        raise Garbled("The server answered with what names no session.")
-    return Taken(session_id, token)
+        raise GarbledReply("The server answered with what names no session.")
+    return MessageTaken(session_id, token)
 
 
 def _whole(text: str) -> int | None:

@@ -36,7 +36,7 @@ class LineReader:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        found = json_input.read(line)
+        found = json_input.read_json(line)
     except ValueError as error:
         raise BadLine("The stream holds a line that is no JSON.") from error
     if not isinstance(found, dict):

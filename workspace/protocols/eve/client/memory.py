@@ -6,19 +6,19 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from workspace.protocols.eve.client.requests import Request
+from workspace.protocols.eve.client.requests import RemoteRequest
 
 PLACE = "eve-remote"
 
 
-class Unsent(BaseModel):
+class UnsentToEve(BaseModel):
     """Something of which nobody knows what became, kept until its owner says."""
 
     body: dict[str, Any]
     said: str = ""
 
 
-class Memory(BaseModel):
+class EveMemory(BaseModel):
     """``cursor`` is the index of the next event to read; ``resting`` says that what was read so far
     ends where the agent waits. ``pending`` are requests by their keys, ``held`` words that wait
     until nothing is pending, ``done`` what the turn has sent already. ``sending`` is what was about
@@ -31,12 +31,12 @@ class Memory(BaseModel):
     version: int = 0
     cursor: int = 0
     resting: bool = True
-    pending: dict[str, Request] = {}
+    pending: dict[str, RemoteRequest] = {}
     held: list[str] = []
     done: list[str] = []
     sending: str = ""
     expecting: bool = False
-    unsent: Unsent | None = None
+    unsent: UnsentToEve | None = None
     asked_owner: int = 0
     first: str = ""
 

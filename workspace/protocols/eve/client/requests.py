@@ -12,7 +12,7 @@ from agents.text.storable import is_blank, is_storable
 from asks.draft_validation import MAX_REQUEST_KEY
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
-from workspace.protocols.common.http_client import Garbled, Json
+from workspace.protocols.common.http_client import GarbledReply, Json
 
 APPROVE = "approve"
 #: What an approval offers where the agent names no options, and how eve tells one in its old era.
@@ -21,7 +21,7 @@ TAKEN_BACK = "The owner took the question back and does not answer it."
 TIMES = re.compile(r"~\d+\Z")
 
 
-def key_of(request_id: str) -> str:
+def request_key_of(request_id: str) -> str:
     """The ask's key of a request: its own id, unless that cannot be one."""
     fits = len(request_id) <= MAX_REQUEST_KEY and is_storable(request_id)
     if fits and not TIMES.search(request_id):
@@ -29,31 +29,31 @@ def key_of(request_id: str) -> str:
     return "eve-" + hashlib.sha256(request_id.encode(errors="replace")).hexdigest()
 
 
-class Choice(BaseModel):
+class RequestOption(BaseModel):
     id: str = Field(min_length=1)
     label: str = ""
     description: str = ""
     style: str = "default"
 
 
-class Action(BaseModel):
+class RequestedAction(BaseModel):
     toolName: str = ""  # noqa: N815 -- the wire's word
     input: Any = None
 
 
-class Request(BaseModel):
+class RemoteRequest(BaseModel):
     """One request of an ``input.requested``. Of the old era it has no ``kind``."""
 
     requestId: str = Field(min_length=1)  # noqa: N815 -- the wire's word
     kind: str = ""
     prompt: str = ""
-    action: Action = Action()
-    options: list[Choice] = []
+    action: RequestedAction = RequestedAction()
+    options: list[RequestOption] = []
     allowFreeform: bool | None = None  # noqa: N815 -- the wire's word
 
     @property
     def key(self) -> str:
-        return key_of(self.requestId)
+        return request_key_of(self.requestId)
 
     @property
     def is_approval(self) -> bool:
@@ -91,7 +91,7 @@ class Request(BaseModel):
         name = self.action.toolName or "tool call"
         return ActionDraft(name, self.action.input, always_asks=True, schema=False)
 
-    def _option(self, choice: Choice) -> OptionDraft:
+    def _option(self, choice: RequestOption) -> OptionDraft:
         meaning = Meaning.ANSWER
         if self.is_approval:
             meaning = Meaning.APPROVE if choice.id == APPROVE else Meaning.DENY
@@ -101,15 +101,15 @@ class Request(BaseModel):
         return OptionDraft(choice.id, label, choice.description, style, meaning)
 
 
-def read(found: object) -> Request:
+def read_request(found: object) -> RemoteRequest:
     """A request off the wire. Raises Garbled for what nobody could answer."""
     try:
-        request = Request.model_validate(found)
+        request = RemoteRequest.model_validate(found)
     except ValidationError as error:
-        raise Garbled("The agent asks in a way that is not understood here.") from error
+        raise GarbledReply("The agent asks in a way that is not understood here.") from error
     if request.is_approval and not request.options:
         request.options = [
-            Choice(id="approve", label="Approve", style="primary"),
-            Choice(id="deny", label="Deny"),
+            RequestOption(id="approve", label="Approve", style="primary"),
+            RequestOption(id="deny", label="Deny"),
         ]
     return request

@@ -15,12 +15,12 @@ from pydantic import BaseModel
 
 from agents.db.retrying import in_database
 from agents.running.runtime import Turn, TurnEvent
-from workspace.protocols.common.time_limit import within
-from workspace.protocols.common.turn_settings import Over, settings_of
-from workspace.protocols.eve.client.conversation import Talk
-from workspace.protocols.eve.client.http import EveServer
+from workspace.protocols.common.time_limit import with_deadline
+from workspace.protocols.common.turn_settings import TurnEnded, settings_of
+from workspace.protocols.eve.client.conversation import EveConversation
+from workspace.protocols.eve.client.http import EveClient
 from workspace.protocols.eve.client.settings import EveRemoteSettings
-from workspace.protocols.eve.client.snapshot import known_of
+from workspace.protocols.eve.client.snapshot import snapshot_of
 
 KEY = "eve-remote"
 Reader = Callable[..., Awaitable[Any]]
@@ -38,13 +38,15 @@ class RemoteEveRuntime:
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, EveRemoteSettings)
-        except Over as over:
+        except TurnEnded as over:
             yield over.ended
             return
-        known = await self._read(known_of, turn.session_id, turn.run_id)
+        known = await self._read(snapshot_of, turn.session_id, turn.run_id)
         async with httpx.AsyncClient(trust_env=False) as client:
-            talk = Talk(turn, settings, known, EveServer(settings, client))
+            talk = EveConversation(turn, settings, known, EveClient(settings, client))
             longest = settings.wall_clock_seconds
-            async with aclosing(within(longest, talk.events(), talk.took_too_long)) as events:
+            async with aclosing(
+                with_deadline(longest, talk.events(), talk.took_too_long)
+            ) as events:
                 async for event in events:
                     yield event

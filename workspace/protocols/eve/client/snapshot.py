@@ -7,30 +7,30 @@ from dataclasses import dataclass, field
 from agents.models import Event
 from asks.lifecycle import AskStatus
 from asks.models import Ask
-from workspace.protocols.eve.client.decoder import Before
+from workspace.protocols.eve.client.decoder import PriorTurns
 from workspace.protocols.eve.client.requests import TIMES
 
 
 @dataclass(frozen=True)
-class Known:
+class EveSnapshot:
     """``asked`` are the request keys of the session, ``withdrawn`` those that were last taken back."""
 
     asked: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
-    before: Before = field(default_factory=Before)
+    before: PriorTurns = field(default_factory=PriorTurns)
 
 
-def known_of(session_id: int, run_id: int) -> Known:
+def snapshot_of(session_id: int, run_id: int) -> EveSnapshot:
     """Two queries."""
     told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
     rows = list(told.values_list("kind", "text", "data"))
     asks = Ask.objects.filter(session=session_id).order_by("pk")
     last = {TIMES.sub("", key): end for key, end in asks.values_list("request_key", "status")}
     steps = [data for kind, _, data in rows if kind == "step"]
-    return Known(
+    return EveSnapshot(
         asked=frozenset(last),
         withdrawn=frozenset(key for key, end in last.items() if end == AskStatus.WITHDRAWN),
-        before=Before(
+        before=PriorTurns(
             sum(len(text) for kind, text, _ in rows if kind == "output"),
             frozenset((str(one.get("call_id")), str(one.get("status", ""))) for one in steps),
         ),

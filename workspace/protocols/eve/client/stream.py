@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from workspace.protocols.common.http_client import Away, Garbled
-from workspace.protocols.eve.client.decoder import Hearing, Told
-from workspace.protocols.eve.client.http import EveServer, Gone
+from workspace.protocols.common.http_client import GarbledReply, ServerAway
+from workspace.protocols.eve.client.decoder import EveDecoder, Told
+from workspace.protocols.eve.client.http import EveClient, SessionGone
 from workspace.protocols.eve.client.settings import EveRemoteSettings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 
 
-async def look(server: EveServer, session_id: str, hearing: Hearing) -> AsyncGenerator[Told, None]:
+async def look_at_stream(
+    server: EveClient, session_id: str, hearing: EveDecoder
+) -> AsyncGenerator[Told, None]:
     """What is on the stream by now. Raises Away, Gone, Refused and Garbled."""
     async with aclosing(server.stream(session_id, hearing.cursor, follow=False)) as events:
         async for event in events:
@@ -23,10 +25,10 @@ async def look(server: EveServer, session_id: str, hearing: Hearing) -> AsyncGen
                 yield told
 
 
-async def follow(
-    server: EveServer,
+async def follow_stream(
+    server: EveClient,
     session_id: str,
-    hearing: Hearing,
+    hearing: EveDecoder,
     settings: EveRemoteSettings,
     *,
     expects: bool,
@@ -45,19 +47,19 @@ async def follow(
             async with aclosing(_heard(server, session_id, hearing, patience)) as told:
                 async for event in told:
                     yield event
-        except Away as away:
+        except ServerAway as away:
             _check(away, loop.time() > give_up)
             wait = away.retry_after
-        except Gone as gone:
+        except SessionGone as gone:
             # A session that has just been opened may not be known everywhere yet.
             _check(gone, cursor > 0 or loop.time() > give_up)
-        except Garbled as garbled:
+        except GarbledReply as garbled:
             _check(garbled, hearing.cursor == garbled_at)
             garbled_at = hearing.cursor
         if hearing.cursor > cursor:
             pause, give_up = FIRST_PAUSE, loop.time() + settings.patience_seconds
         elif loop.time() > give_up and expects and not hearing.moved:
-            raise Away("The agent took what was sent, and nothing came of it.")
+            raise ServerAway("The agent took what was sent, and nothing came of it.")
         if not _is_done(hearing, expects):
             await asyncio.sleep(pause if wait is None else min(wait, LONGEST_PAUSE))
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -68,12 +70,12 @@ def _check(trouble: Exception, give_up: bool) -> None:  # noqa: FBT001 -- the na
         raise trouble
 
 
-def _is_done(hearing: Hearing, expects: bool) -> bool:  # noqa: FBT001 -- as above
+def _is_done(hearing: EveDecoder, expects: bool) -> bool:  # noqa: FBT001 -- as above
     return bool(hearing.dead) or (hearing.resting and (hearing.moved or not expects))
 
 
 async def _heard(
-    server: EveServer, session_id: str, hearing: Hearing, patience: float | None
+    server: EveClient, session_id: str, hearing: EveDecoder, patience: float | None
 ) -> AsyncGenerator[Told, None]:
     """The stream until the agent rests. With ``patience``, till when something has to move."""
     stream = server.stream(session_id, hearing.cursor, follow=True)

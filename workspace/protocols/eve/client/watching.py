@@ -18,21 +18,21 @@ import httpx
 from django.db import transaction
 from pydantic import ValidationError
 
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.locking import lock_session
 from agents.models import Session
 from asks import closing
 from asks.lifecycle import AskStatus
 from asks.models import Ask
-from workspace.protocols.common.http_client import Away, ForGood
-from workspace.protocols.common.memory import remembered
-from workspace.protocols.eve.client.decoder import Hearing
-from workspace.protocols.eve.client.http import EveServer, Gone, Refused
-from workspace.protocols.eve.client.memory import PLACE, Memory
+from workspace.protocols.common.http_client import PermanentError, ServerAway
+from workspace.protocols.common.memory import load_memory
+from workspace.protocols.eve.client.decoder import EveDecoder
+from workspace.protocols.eve.client.http import EveClient, EveRefused, SessionGone
+from workspace.protocols.eve.client.memory import PLACE, EveMemory
 from workspace.protocols.eve.client.requests import TIMES
 from workspace.protocols.eve.client.runtime import KEY
 from workspace.protocols.eve.client.settings import EveRemoteSettings
-from workspace.protocols.eve.client.stream import look
+from workspace.protocols.eve.client.stream import look_at_stream
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +48,10 @@ class _Waiting:
 
     session_id: int
     settings: EveRemoteSettings
-    memory: Memory
+    memory: EveMemory
 
 
-def watch() -> int:
+def watch_sessions() -> int:
     """Look at the sessions whose turn it is; how many asks were answered there."""
     due = _due(time.monotonic())
     if not due:
@@ -83,7 +83,7 @@ def _every(settings: object) -> float:
 
 def _read(session: Session) -> _Waiting | None:
     settings = EveRemoteSettings.model_validate(session.agent.settings)
-    memory = remembered(Memory, PLACE, session.data, {})
+    memory = load_memory(EveMemory, PLACE, session.data, {})
     _looked[session.pk] = time.monotonic()
     return _Waiting(session.pk, settings, memory) if memory.session_id else None
 
@@ -101,13 +101,13 @@ async def _resolved(due: list[_Waiting]) -> dict[int, dict[str, str]]:
 
 async def _look(one: _Waiting) -> dict[str, str]:
     memory = one.memory
-    hearing = Hearing(memory.cursor, memory.version, pending=dict(memory.pending))
+    hearing = EveDecoder(memory.cursor, memory.version, pending=dict(memory.pending))
     try:
         async with httpx.AsyncClient(trust_env=False) as client:
-            server = EveServer(one.settings, client)
-            async for _ in look(server, memory.session_id, hearing):
+            server = EveClient(one.settings, client)
+            async for _ in look_at_stream(server, memory.session_id, hearing):
                 pass
-    except (Away, Gone, Refused, ForGood) as trouble:
+    except (ServerAway, SessionGone, EveRefused, PermanentError) as trouble:
         log.info("Session %s cannot be looked at: %s", one.session_id, trouble)
     return hearing.resolved
 
@@ -121,13 +121,13 @@ def _withdraw(session_id: int, how: dict[str, str]) -> int:
     for ask in over:
         ask.run.refresh_from_db()
         words = f"Answered at the agent's own side: {how[TIMES.sub('', ask.request_key)]}."
-        closing.close(session, ask, AskStatus.WITHDRAWN, reason=words)
+        closing.close_ask(session, ask, AskStatus.WITHDRAWN, reason=words)
         _say(session, ask, words)
     if over:
-        closing.go_on(session, over[-1])
+        closing.continue_session(session, over[-1])
     return len(over)
 
 
 def _say(session: Session, ask: Ask, words: str) -> None:
     told: dict[str, Any] = {"ask_id": ask.pk, "prompt": ask.prompt[:500], "elsewhere": True}
-    events.record(session, "withdrawn", actor="system", run=ask.run, text=words, data=told)
+    record_event(session, "withdrawn", actor="system", run=ask.run, text=words, data=told)

@@ -18,10 +18,10 @@ from asks.models import Ask
 from asks.refusals import Answer, Case, Refused
 from workspace.api import attempts
 from workspace.models import ApiKey, Scope
-from workspace.protocols.eve.errors import Problem
-from workspace.protocols.eve.server.log_events import Request
+from workspace.protocols.eve.errors import EveProblem
+from workspace.protocols.eve.server.log_events import LoggedRequest
 from workspace.protocols.eve.server.log_reader import request_of
-from workspace.protocols.eve.wire import Response
+from workspace.protocols.eve.wire import InputResponse
 
 VIA = "eve"
 _CODES: dict[Reason, str] = {
@@ -37,7 +37,7 @@ def open_asks(session: Session) -> list[Ask]:
     return list(found.select_related("run", "gate").prefetch_related("options").order_by("pk"))
 
 
-def open_requests(asks: Sequence[Ask]) -> list[Request]:
+def open_requests(asks: Sequence[Ask]) -> list[LoggedRequest]:
     return [request_of(ask, ask.options.all()) for ask in asks]
 
 
@@ -52,25 +52,27 @@ def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
         return
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
     for ask_id in asks[:20] or [0]:
-        if wait := attempts.record(key, ask_id, why):
+        if wait := attempts.record_attempt(key, ask_id, why):
             raise _too_often(wait)
-    raise Problem(403, why, "agents_never_answer" if key.is_an_agents else "forbidden")
+    raise EveProblem(403, why, "agents_never_answer" if key.is_an_agents else "forbidden")
 
 
-def _too_often(wait: float) -> Problem:
+def _too_often(wait: float) -> EveProblem:
     seconds = max(1, math.ceil(wait))
     words = f"This key tried this too often. It may not, now or in {seconds} seconds."
-    return Problem(429, words, "too_many_attempts", {"Retry-After": str(seconds)})
+    return EveProblem(429, words, "too_many_attempts", {"Retry-After": str(seconds)})
 
 
-def decide(session: Session, key: ApiKey, responses: Sequence[Response]) -> Problem | None:
+def decide_requests(
+    session: Session, key: ApiKey, responses: Sequence[InputResponse]
+) -> EveProblem | None:
     """Record all these answers, or none and the refusal of the first that is not.
 
     Where there are several, the session is locked by the caller.
 
     Returns the problem instead of raising it, so that the caller's transaction keeps the refusal.
     """
-    asked: list[tuple[Response, Ask]] = []
+    asked: list[tuple[InputResponse, Ask]] = []
     for response in responses:
         if (ask := _asked(session, response.requestId)) is None:
             return _unknown(key, response)
@@ -101,7 +103,7 @@ _NAMED = Prepared(
 )
 
 
-def refused_beforehand(session: Session, key: ApiKey, response: Response) -> Problem | None:
+def refused_beforehand(session: Session, key: ApiKey, response: InputResponse) -> EveProblem | None:
     """The refusal, on record, of an answer that would be refused; nothing is decided."""
     ask = _asked(session, response.requestId)
     if ask is None:
@@ -110,8 +112,8 @@ def refused_beforehand(session: Session, key: ApiKey, response: Response) -> Pro
 
 
 def _refused_beforehand(
-    session: Session, key: ApiKey, ask: Ask, response: Response
-) -> Problem | None:
+    session: Session, key: ApiKey, ask: Ask, response: InputResponse
+) -> EveProblem | None:
     """Refuse, on record, what is refused before anything of the post is decided."""
     judged = refusals.first_refusal(Case(session, ask, _as_answer(key, ask, response)))
     if judged is None:
@@ -120,9 +122,9 @@ def _refused_beforehand(
     return _problem(result) if isinstance(result, Refused) else None
 
 
-def _answer(key: ApiKey, ask: Ask, response: Response) -> answering.Result:
+def _answer(key: ApiKey, ask: Ask, response: InputResponse) -> answering.Result:
     given = _as_answer(key, ask, response)
-    return answering.answer(
+    return answering.answer_ask(
         ask_id=ask.pk,
         by=given.by,
         option=given.option,
@@ -132,28 +134,28 @@ def _answer(key: ApiKey, ask: Ask, response: Response) -> answering.Result:
     )
 
 
-def _as_answer(key: ApiKey, ask: Ask, response: Response) -> Answer:
+def _as_answer(key: ApiKey, ask: Ask, response: InputResponse) -> Answer:
     assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
     gate = binding.gate_of(ask)
     return Answer(
         by=key.person,
         option=response.optionId or "",
         text=response.text or "",
-        echo=binding.of_gate(gate).as_echo() if gate else None,
+        echo=binding.shown_binding(gate).as_echo() if gate else None,
         via=VIA,
     )
 
 
-def _unknown(key: ApiKey, response: Response) -> Problem:
+def _unknown(key: ApiKey, response: InputResponse) -> EveProblem:
     assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
     refused = refusals.not_found()
     attempt = Answer(
         by=key.person, option=response.optionId or "", text=response.text or "", via=VIA
     )
-    refusals.record(refused, attempt, ask=None, ask_ref=response.requestId)
+    refusals.record_refusal(refused, attempt, ask=None, ask_ref=response.requestId)
     return _problem(refused)
 
 
-def _problem(refused: Refused) -> Problem:
+def _problem(refused: Refused) -> EveProblem:
     code = _CODES.get(refused.reason, str(refused.reason))
-    return Problem(refused.http_status, refused.detail, code)
+    return EveProblem(refused.http_status, refused.detail, code)

@@ -11,7 +11,7 @@ from agents.db.retrying import in_database
 from workspace.models import ApiKey
 from workspace.protocols.eve.server import service, shared_stream
 from workspace.protocols.eve.server.log_events import About
-from workspace.protocols.eve.server.shared_stream import Shared
+from workspace.protocols.eve.server.shared_stream import SharedStream
 
 #: Seconds of silence before a heartbeat; seconds that a controlled stream lasts before its reader
 #: comes again; seconds between two looks at whether it may still read.
@@ -23,7 +23,7 @@ LEASE_ENDED = b'{"$eve":"stream.lease-ended","version":1}\n'
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StreamRequest:
     """What a reader asked for. ``until`` is where a stream that does not follow ends."""
 
     key: ApiKey
@@ -34,7 +34,7 @@ class Wanted:
     leased: bool = False
 
 
-async def lines(wanted: Wanted) -> AsyncGenerator[bytes, None]:
+async def stream_lines(wanted: StreamRequest) -> AsyncGenerator[bytes, None]:
     """A beat at once, then the lines from ``start`` on, as they come."""
     yield BEAT
     if wanted.until is not None:
@@ -42,7 +42,7 @@ async def lines(wanted: Wanted) -> AsyncGenerator[bytes, None]:
             yield chunk
         return
     at, clock = wanted.start, _Clock(wanted)
-    async with shared_stream.shared(wanted.session_id, wanted.about) as shared:
+    async with shared_stream.shared_stream(wanted.session_id, wanted.about) as shared:
         while True:
             async for chunk in _live(shared, at, clock):
                 at += chunk.count(b"\n") if chunk not in (BEAT, LEASE_ENDED) else 0
@@ -54,7 +54,7 @@ async def lines(wanted: Wanted) -> AsyncGenerator[bytes, None]:
                 yield chunk
 
 
-async def _written(wanted: Wanted, start: int, until: int) -> AsyncGenerator[bytes, None]:
+async def _written(wanted: StreamRequest, start: int, until: int) -> AsyncGenerator[bytes, None]:
     """Lines that are in the log, of one reader's own reading."""
     async for first, page in shared_stream.pages(wanted.session_id, wanted.about):
         if chunk := b"".join(page[max(start - first, 0) : max(until - first, 0)]):
@@ -63,7 +63,7 @@ async def _written(wanted: Wanted, start: int, until: int) -> AsyncGenerator[byt
             return
 
 
-async def _live(shared: Shared, at: int, clock: _Clock) -> AsyncGenerator[bytes, None]:
+async def _live(shared: SharedStream, at: int, clock: _Clock) -> AsyncGenerator[bytes, None]:
     """New lines as they come; ends when the reader's time is up, or it is too far behind."""
     while True:
         news, is_over = shared.news(), shared.is_over
@@ -87,7 +87,7 @@ async def _live(shared: Shared, at: int, clock: _Clock) -> AsyncGenerator[bytes,
 class _Clock:
     """When a reader is due a heartbeat, the end of its lease, and a look at its rights."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: StreamRequest) -> None:
         self._wanted = wanted
         self._now = asyncio.get_running_loop().time
         self._last = self._looked = self._begun = self._now()
@@ -117,6 +117,6 @@ class _Clock:
         elif self._now() - self._looked >= LOOK_AT_RIGHTS:
             self._looked = self._now()
             wanted = self._wanted
-            may = await in_database(service.still_read, wanted.key, wanted.about.session_id)
+            may = await in_database(service.may_still_read, wanted.key, wanted.about.session_id)
             self.is_over = not may
         return self.is_over

@@ -17,9 +17,9 @@ from workspace.protocols.eve.server.log_events import (
     About,
     Happened,
     Json,
-    Request,
+    LoggedRequest,
 )
-from workspace.protocols.eve.server.resolutions import Settled, rejected, response_of
+from workspace.protocols.eve.server.resolutions import Resolution, rejected, response_of
 
 EVE_VERSION = "0.13.8"
 FAILED = "The turn failed."
@@ -52,7 +52,7 @@ class Message:
     not_for: int | None
 
 
-def fold(about: About, happened: Iterable[Happened]) -> list[Json]:
+def fold_events(about: About, happened: Iterable[Happened]) -> list[Json]:
     """The wire events of a whole log, or of its beginning."""
     state = Fold(about)
     return [event for each in happened for event in state.take(each)]
@@ -73,9 +73,9 @@ class Fold:
         self.said: dict[str, str] = {}
         self.deliveries: list[str] = []
         self.messages: list[Message] = []
-        self.asked: list[Request] = []
-        self.open: dict[int, Request] = {}
-        self.settled: list[Settled] = []
+        self.asked: list[LoggedRequest] = []
+        self.open: dict[int, LoggedRequest] = {}
+        self.settled: list[Resolution] = []
         self.rejected: set[str] = set()
         self._now: Happened
         self._out: list[Json] = []
@@ -182,7 +182,7 @@ class Fold:
         else:
             self.asked.append(event.request)
 
-    def _announce(self, requests: list[Request]) -> None:
+    def _announce(self, requests: list[LoggedRequest]) -> None:
         self.open |= {request.ask_id: request for request in requests}
         said = {"requests": [request.wire for request in requests]}
         self._in_turn("input.requested", said, step=requests[-1].step)
@@ -218,29 +218,29 @@ class Fold:
                 "responderPrincipalId": event.actor,
             }
             self._in_turn("approval.settled", said, step=request.step)
-        self._settle(Settled(request, outcome, response_of(request, decided), decided.text))
+        self._settle(Resolution(request, outcome, response_of(request, decided), decided.text))
 
     def _withdrawn(self, event: Happened) -> None:
         request = event.request
         if request is None or self.open.pop(request.ask_id, None) is None:
             return
         ignored = event.data.get("ignored") is True
-        self._settle(Settled(request, "ignored" if ignored else "cancelled"))
+        self._settle(Resolution(request, "ignored" if ignored else "cancelled"))
 
     def _superseded(self, event: Happened) -> None:
         """Another request stands in its place, and was told already; the call itself still waits."""
         request = event.request
         if request is None or self.open.pop(request.ask_id, None) is None:
             return
-        said = {"resolutions": [Settled(request, "cancelled").resolution()]}
+        said = {"resolutions": [Resolution(request, "cancelled").resolution()]}
         self._in_turn("input.resolved", said, step=request.step)
 
-    def _settle(self, settled: Settled) -> None:
+    def _settle(self, settled: Resolution) -> None:
         request = settled.request
         if self.open and request.kind == QUESTION:
             said = {"resolutions": [settled.resolution()]}
             self._in_turn("input.resolved", said, step=request.step)
-            settled = Settled(request, settled.outcome, told=True)
+            settled = Resolution(request, settled.outcome, told=True)
         self.settled.append(settled)
         if not self.open:
             self._resolve_all()
@@ -256,7 +256,7 @@ class Fold:
             if each.request.kind == APPROVAL and each.outcome in ("denied", "ignored"):
                 self._reject(each)
 
-    def _reject(self, settled: Settled) -> None:
+    def _reject(self, settled: Resolution) -> None:
         self.rejected.add(settled.request.wire["action"]["callId"])
         self._in_turn("action.result", rejected(settled), step=settled.request.step)
 

@@ -10,7 +10,7 @@ Json = dict[str, Any]
 HEALTH = {"ok": True, "status": "ready", "workflowId": "workflow//needs-you"}
 
 
-def of_agent(agent: Agent) -> Json:
+def describe_agent(agent: Agent) -> Json:
     """Version 5 of the agent-info document. Its parts that name files are about none."""
     empty: Json = {"dynamic": [], "static": []}
     return {

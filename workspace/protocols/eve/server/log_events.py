@@ -19,7 +19,7 @@ AT_REST = "door.at_rest"
 
 
 @dataclass(frozen=True)
-class Request:
+class LoggedRequest:
     """One request for a person's word: ``wire`` is the protocol's InputRequest, as it is sent."""
 
     ask_id: int
@@ -58,7 +58,7 @@ class Happened:
     run: int | None = None
     text: str = ""
     data: Json = field(default_factory=dict)
-    request: Request | None = None
+    request: LoggedRequest | None = None
     decided: Decided | None = None
     is_the_end: bool = False
     actor: str = ""

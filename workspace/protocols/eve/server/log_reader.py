@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from agents.db.expressions import among
+from agents.db.expressions import is_among
 from agents.db.statements import Prepared
 from agents.lifecycle import SessionState
 from agents.models import Event, Session
@@ -21,7 +21,7 @@ from workspace.protocols.eve.server.log_events import (
     Decided,
     Happened,
     Json,
-    Request,
+    LoggedRequest,
 )
 
 PAGE = 500
@@ -35,10 +35,10 @@ _PAGE_AFTER = Prepared(
     ),
     of=(int, int),
 )
-_ASKS = Prepared(lambda ids: Ask.objects.filter(among("pk", ids)), of=(list,))
-_OPTIONS = Prepared(lambda ids: Option.objects.filter(among("ask", ids)), of=(list,))
+_ASKS = Prepared(lambda ids: Ask.objects.filter(is_among("pk", ids)), of=(list,))
+_OPTIONS = Prepared(lambda ids: Option.objects.filter(is_among("ask", ids)), of=(list,))
 _VERDICTS = Prepared(
-    lambda ids: Verdict.objects.filter(among("ask", ids)).select_related("ask", "option"),
+    lambda ids: Verdict.objects.filter(is_among("ask", ids)).select_related("ask", "option"),
     of=(list,),
 )
 _ENDED = Prepared(
@@ -46,11 +46,11 @@ _ENDED = Prepared(
 )
 
 
-def about(opened: EveSession) -> About:
+def read_about(opened: EveSession) -> About:
     return About(opened.public_id, opened.token, opened.session.agent.slug)
 
 
-def after(session_id: int, seq: int, limit: int = PAGE) -> tuple[list[Happened], int]:
+def read_after(session_id: int, seq: int, limit: int = PAGE) -> tuple[list[Happened], int]:
     """The next events that the wire is made from, and the seq of the last; it is ``seq`` for none."""
     rows = _PAGE_AFTER.all(session_id, seq)[:limit]
     requests = _requests(rows)
@@ -62,7 +62,7 @@ def after(session_id: int, seq: int, limit: int = PAGE) -> tuple[list[Happened],
 
 def _happened(
     row: Event,
-    requests: dict[int, Request],
+    requests: dict[int, LoggedRequest],
     verdicts: dict[int, Decided],
     end: int | None,
 ) -> Happened:
@@ -90,7 +90,7 @@ def _ask_id(row: Event) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _requests(rows: Sequence[Event]) -> dict[int, Request]:
+def _requests(rows: Sequence[Event]) -> dict[int, LoggedRequest]:
     ids = sorted(_ids(rows, _OF_AN_ASK))
     if not ids:
         return {}
@@ -121,7 +121,7 @@ def _the_end(session_id: int) -> int | None:
     return stated.order_by("-seq").values_list("pk", flat=True).first()
 
 
-def request_of(ask: Ask, options: Iterable[Option]) -> Request:
+def request_of(ask: Ask, options: Iterable[Option]) -> LoggedRequest:
     """An ask as the protocol's InputRequest. What is confidential shows no more than its options."""
     known = ask.context.get("eve")
     facts: Json = known if isinstance(known, dict) else {}
@@ -145,7 +145,7 @@ def request_of(ask: Ask, options: Iterable[Option]) -> Request:
     if offered:
         wire["options"] = offered
     step = facts.get("stepIndex")
-    return Request(ask.pk, wire, step if isinstance(step, int) else 0)
+    return LoggedRequest(ask.pk, wire, step if isinstance(step, int) else 0)
 
 
 def _option(option: Option) -> Json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workspace.protocols.eve.server.log_events import APPROVAL, Json, Request
+from workspace.protocols.eve.server.log_events import APPROVAL, Json, LoggedRequest
 
 
 class Ambiguous(ValueError):
@@ -17,15 +17,15 @@ class Ambiguous(ValueError):
 
 
 @dataclass(frozen=True)
-class Meant:
+class MatchedOption:
     """The request a text answers, by an option or by the text itself."""
 
-    request: Request
+    request: LoggedRequest
     option: str = ""
     text: str = ""
 
 
-def meant(text: str, requests: Sequence[Request]) -> Meant | None:
+def match_text(text: str, requests: Sequence[LoggedRequest]) -> MatchedOption | None:
     """What a text answers; None when it is no answer to any. Raises Ambiguous."""
     words = text.strip()
     chosen = [(one, key) for one in requests if (key := _option(words, one)) is not None]
@@ -33,16 +33,16 @@ def meant(text: str, requests: Sequence[Request]) -> Meant | None:
         request, option = chosen[0]
         if request.kind == APPROVAL and len(requests) > 1:
             raise Ambiguous("More than one request is open: answer an approval by its requestId.")
-        return Meant(request, option)
+        return MatchedOption(request, option)
     if chosen:
         raise Ambiguous("This could answer more than one request: answer by requestId.")
     free = [one for one in requests if one.wire.get("allowFreeform") is True]
     if len(free) > 1:
         raise Ambiguous("More than one question takes words: answer by requestId.")
-    return Meant(free[0], text=text) if free else None
+    return MatchedOption(free[0], text=text) if free else None
 
 
-def _option(words: str, request: Request) -> str | None:
+def _option(words: str, request: LoggedRequest) -> str | None:
     options: list[Json] = request.wire.get("options") or []
     for name in ("id", "label"):
         if found := _named(words, name, options):

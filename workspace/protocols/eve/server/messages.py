@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from agents import inbox, next_run, transitions, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxKind, RunStatus
 from agents.models import Run, Session
 from workspace.api.attempts import actor_of
@@ -17,19 +17,23 @@ def new_delivery() -> str:
     return str(uuid.uuid4())
 
 
-def post(session: Session, key: ApiKey, text: str, context: str, delivery: str) -> Run | None:
+def post_caller_message(
+    session: Session, key: ApiKey, text: str, context: str, delivery: str
+) -> Run | None:
     """Owe a locked session a message and start the turn that carries it; the queued run, if any.
 
     A run that waits for a person is let go.
     """
     live = transitions.live_run(session)
     busy = live is not None and live.status == RunStatus.RUNNING
-    begin(session, key, text, context, delivery, not_for=live.pk if live and busy else None)
+    begin_with_message(
+        session, key, text, context, delivery, not_for=live.pk if live and busy else None
+    )
     transitions.release_waiting_run(session)
-    return next_run.proceed(session)
+    return next_run.queue_next_run(session)
 
 
-def begin(
+def begin_with_message(
     session: Session,
     key: ApiKey,
     text: str,
@@ -45,7 +49,7 @@ def begin(
     actor = actor_of(key)
     body = f"{text}\n\nWhat the client says beside it:\n\n{context}" if context else text
     told = {"eve": {"deliveryId": delivery, "notForRun": not_for}}
-    inbox.owe(session, InboxKind.MESSAGE, author=actor, body=body, data=told)
-    events.record(session, "message", actor=actor, text=text, data=told)
-    next_run.for_whom(session, key.person_id)
-    wakes.wake(session, Cause.HUMAN)
+    inbox.enqueue_item(session, InboxKind.MESSAGE, author=actor, body=body, data=told)
+    record_event(session, "message", actor=actor, text=text, data=told)
+    next_run.set_requester(session, key.person_id)
+    wakes.wake_session(session, Cause.HUMAN)

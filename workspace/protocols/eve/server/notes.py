@@ -7,29 +7,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.models import Session
 from workspace.protocols.eve.server.log_events import AT_REST, CANCELLED, CLEARED, TYPED
 
 
-def typed(session: Session, delivery_id: str, text: str) -> None:
+def note_typed(session: Session, delivery_id: str, text: str) -> None:
     """What follows comes of this message, which was taken as an answer."""
     _note(session, TYPED, {"deliveryId": delivery_id, "message": text})
 
 
-def cancelled(session: Session) -> None:
+def note_cancelled(session: Session) -> None:
     _note(session, CANCELLED, {})
 
 
-def cleared(session: Session) -> None:
+def note_cleared(session: Session) -> None:
     _note(session, CLEARED, {})
 
 
-def at_rest(session: Session) -> None:
+def note_at_rest(session: Session) -> None:
     """Nothing more comes for now."""
     _note(session, AT_REST, {})
 
 
 def _note(session: Session, what: str, data: dict[str, Any]) -> None:
     noted = {"kind": "eve", "type": what, "data": data}
-    events.record(session, "noted", actor="system", data=noted)
+    record_event(session, "noted", actor="system", data=noted)

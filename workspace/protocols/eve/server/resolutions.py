@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from workspace.protocols.eve.server.log_events import Decided, Json, Request
+from workspace.protocols.eve.server.log_events import Decided, Json, LoggedRequest
 
 DENIED = "TOOL_EXECUTION_DENIED"
 WAS_DENIED = "Tool execution was denied."
@@ -13,10 +13,10 @@ WAS_IGNORED = "Ignored because the user continued without responding."
 
 
 @dataclass(frozen=True)
-class Settled:
+class Resolution:
     """What became of a request, until all of its park is settled."""
 
-    request: Request
+    request: LoggedRequest
     outcome: str
     response: Json | None = None
     note: str = ""
@@ -31,7 +31,7 @@ class Settled:
         return said | ({"response": self.response} if self.response else {})
 
 
-def response_of(request: Request, decided: Decided) -> Json:
+def response_of(request: LoggedRequest, decided: Decided) -> Json:
     said: Json = {"requestId": request.request_id}
     if decided.option:
         said["optionId"] = decided.option
@@ -40,7 +40,7 @@ def response_of(request: Request, decided: Decided) -> Json:
     return said
 
 
-def rejected(settled: Settled) -> Json:
+def rejected(settled: Resolution) -> Json:
     """The result of a call that will not run, since its approval was denied or ignored."""
     action, why = settled.request.wire["action"], _why(settled)
     output = {
@@ -59,7 +59,7 @@ def rejected(settled: Settled) -> Json:
     return {"status": "rejected", "result": result, "error": {"code": DENIED, "message": why}}
 
 
-def _why(settled: Settled) -> str:
+def _why(settled: Resolution) -> str:
     if settled.outcome != "denied":
         return WAS_IGNORED
     if not settled.note:

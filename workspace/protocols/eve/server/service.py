@@ -15,7 +15,7 @@ from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
 from workspace.models import ApiKey
 from workspace.protocols.eve import wire
-from workspace.protocols.eve.errors import Problem, expired, not_active, of_key, stale_token
+from workspace.protocols.eve.errors import EveProblem, expired, not_active, of_key, stale_token
 from workspace.protocols.eve.models import EveSession
 from workspace.protocols.eve.server import (
     controls,
@@ -28,7 +28,7 @@ from workspace.protocols.eve.server import (
     sessions,
 )
 from workspace.protocols.eve.server.fold import Fold
-from workspace.protocols.eve.wire import Continue, Response
+from workspace.protocols.eve.wire import ContinueSession, InputResponse
 
 CREATE, READ, ANSWER = "run:create", "run:read", "ask:answer"
 Json = dict[str, Any]
@@ -37,29 +37,29 @@ Json = dict[str, Any]
 def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
     """The key of a request. Raises Problem."""
     try:
-        return api_keys.require(request, *scopes)
+        return api_keys.require_key(request, *scopes)
     except KeyRefused as refused:
         raise of_key(refused) from refused
 
 
 def agent_info(request: HttpRequest) -> Json:
     key = key_of(request, READ, CREATE)
-    return info.of_agent(sessions.agent_for(key, request.GET.get("agent", "")))
+    return info.describe_agent(sessions.agent_for(key, request.GET.get("agent", "")))
 
 
-def create(request: HttpRequest, raw: bytes) -> Json:
+def create_session(request: HttpRequest, raw: bytes) -> Json:
     """Open a session, with a first message or to wait for one. Raises Problem."""
     key = key_of(request, CREATE)
     wanted = wire.read_create(raw)
     agent = sessions.agent_for(key, request.GET.get("agent", ""))
-    opened = sessions.opened_once(key, wanted, agent)
+    opened = sessions.open_once(key, wanted, agent)
     return _accepted(opened) | {"continuationToken": opened.token}
 
 
-def go_on(request: HttpRequest, public_id: str, raw: bytes) -> Json:
+def continue_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
     """A message or answers for a session. Raises Problem."""
     key = key_of(request, CREATE, ANSWER)
-    opened = sessions.find(key, public_id)
+    opened = sessions.find_session(key, public_id)
     if opened is None:
         raise not_active()
     wanted = wire.read_continue(raw)
@@ -68,14 +68,14 @@ def go_on(request: HttpRequest, public_id: str, raw: bytes) -> Json:
     if wanted.responses:
         _check_may_answer(key, opened, wanted.responses)
     elif CREATE not in key.scopes:
-        raise Problem(403, "This key lacks the scope run:create.", "forbidden")
+        raise EveProblem(403, "This key lacks the scope run:create.", "forbidden")
     delivery = messages.new_delivery()
     if (problem := _take(key, opened, wanted, delivery)) is not None:
         raise problem
     return _accepted(opened) | {"deliveryId": delivery}
 
 
-def _check_may_answer(key: ApiKey, opened: EveSession, responses: list[Response]) -> None:
+def _check_may_answer(key: ApiKey, opened: EveSession, responses: list[InputResponse]) -> None:
     if decisions.may_answer(key):
         return
     named = [response.requestId for response in responses if "\0" not in response.requestId]
@@ -83,55 +83,57 @@ def _check_may_answer(key: ApiKey, opened: EveSession, responses: list[Response]
     decisions.check_may_answer(key, list(asks))
 
 
-def _take(key: ApiKey, opened: EveSession, wanted: Continue, delivery: str) -> Problem | None:
+def _take(
+    key: ApiKey, opened: EveSession, wanted: ContinueSession, delivery: str
+) -> EveProblem | None:
     """What was refused is returned, not raised, so that its record is kept."""
     if len(wanted.responses) == 1:
         sessions.check_is_active(opened)
         return _answer(opened.session, key, wanted.responses)
     with transaction.atomic():
-        session = sessions.must_lock(opened)
+        session = sessions.lock_existing(opened)
         if wanted.responses:
             return _answer(session, key, wanted.responses)
         asks = decisions.open_asks(session)
         if not asks:
-            messages.post(session, key, wanted.message, wanted.context, delivery)
+            messages.post_caller_message(session, key, wanted.message, wanted.context, delivery)
             return None
         try:
-            meant = matching.meant(wanted.message, decisions.open_requests(asks))
+            meant = matching.match_text(wanted.message, decisions.open_requests(asks))
         except matching.Ambiguous as error:
-            return Problem(409, f"{error} Nothing was answered.", "ambiguous_answer")
+            return EveProblem(409, f"{error} Nothing was answered.", "ambiguous_answer")
     return _typed(key, opened, wanted, delivery, meant)
 
 
 def _typed(
     key: ApiKey,
     opened: EveSession,
-    wanted: Continue,
+    wanted: ContinueSession,
     delivery: str,
-    meant: matching.Meant | None,
-) -> Problem | None:
+    meant: matching.MatchedOption | None,
+) -> EveProblem | None:
     """A message to a session that waits: an answer, if it is one; otherwise it passes all over."""
-    controls.check_theirs(opened.session, key)
+    controls.check_owns_turn(opened.session, key)
     with transaction.atomic():
-        session = sessions.must_lock(opened)
+        session = sessions.lock_existing(opened)
         if meant is None or not session.asks.filter(
             request_key=meant.request.request_id, status="open"
         ):
-            messages.post(session, key, wanted.message, wanted.context, delivery)
+            messages.post_caller_message(session, key, wanted.message, wanted.context, delivery)
             return None
-        response = Response(
+        response = InputResponse(
             requestId=meant.request.request_id,
             optionId=meant.option or None,
             text=meant.text or None,
         )
         if (problem := decisions.refused_beforehand(session, key, response)) is not None:
             return problem
-        notes.typed(session, delivery, wanted.message)
+        notes.note_typed(session, delivery, wanted.message)
         return _answer(session, key, [response])
 
 
-def _answer(session: Session, key: ApiKey, responses: list[Response]) -> Problem | None:
-    problem = decisions.decide(session, key, responses)
+def _answer(session: Session, key: ApiKey, responses: list[InputResponse]) -> EveProblem | None:
+    problem = decisions.decide_requests(session, key, responses)
     if problem is None and not _goes_on(session):
         _say_at_rest(session.pk)
     return problem
@@ -142,7 +144,7 @@ def _say_at_rest(session_id: int) -> None:
     """Let whoever follows this answer stop waiting: nothing comes of it for now."""
     session = lock_session(session_id)  # as the answers have left it
     if not _goes_on(session):
-        notes.at_rest(session)
+        notes.note_at_rest(session)
 
 
 def _goes_on(session: Session) -> bool:
@@ -151,7 +153,7 @@ def _goes_on(session: Session) -> bool:
     return run is not None and run.status != RunStatus.WAITING_HUMAN
 
 
-def cancel(request: HttpRequest, public_id: str, raw: bytes) -> Json:
+def cancel_turn(request: HttpRequest, public_id: str, raw: bytes) -> Json:
     """Raises Problem."""
     key = key_of(request, CREATE)
     turn = wire.read_cancel(raw)
@@ -161,22 +163,22 @@ def cancel(request: HttpRequest, public_id: str, raw: bytes) -> Json:
         if session is None or opened is None:
             return {"ok": True, "status": "no_active_turn"}
         if turn is None or turn == _turn_under_way(opened):
-            controls.cancel(session, key)
+            controls.cancel_session(session, key)
     return _accepted(opened)
 
 
 def _found(key: ApiKey, public_id: str) -> EveSession | None:
     """A session that this key may stop; an attempt by a key that may not is kept. Raises Problem."""
-    opened = sessions.find(key, public_id)
+    opened = sessions.find_session(key, public_id)
     if opened is not None:
-        controls.check_theirs(opened.session, key)
+        controls.check_owns_turn(opened.session, key)
     return opened
 
 
 def _turn_under_way(opened: EveSession) -> str:
-    state, seq = Fold(log_reader.about(opened)), 0
+    state, seq = Fold(log_reader.read_about(opened)), 0
     while True:
-        happened, last = log_reader.after(opened.session_id, seq)
+        happened, last = log_reader.read_after(opened.session_id, seq)
         for each in happened:
             state.take(each)
         if last == seq:
@@ -184,20 +186,20 @@ def _turn_under_way(opened: EveSession) -> str:
         seq = last
 
 
-def clear(request: HttpRequest, public_id: str, raw: bytes) -> Json:
+def clear_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
     """Raises Problem."""
     key = key_of(request, CREATE)
-    wire.parsed(raw)
+    wire.parse_body(raw)
     opened = _found(key, public_id)
     with transaction.atomic():
         session = sessions.lock_active(opened)
         if session is None or opened is None:
             return {"ok": True, "status": "no_active_session"}
-        controls.clear(session, key)
+        controls.clear_session(session, key)
     return _accepted(opened)
 
 
-def reset(request: HttpRequest, public_id: str, raw: bytes) -> Json:
+def reset_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
     """Raises Problem."""
     key = key_of(request, CREATE)
     reason = wire.read_reset(raw)
@@ -206,25 +208,25 @@ def reset(request: HttpRequest, public_id: str, raw: bytes) -> Json:
         session = sessions.lock_active(opened)
         if session is None:
             return {"ok": True, "status": "no_active_session"}
-        controls.reset(session, key, reason)
+        controls.reset_session(session, key, reason)
     return {"ok": True, "previousSessionId": public_id, "status": "reset"}
 
 
-def to_be_read(request: HttpRequest, public_id: str) -> tuple[ApiKey, EveSession]:
+def find_readable(request: HttpRequest, public_id: str) -> tuple[ApiKey, EveSession]:
     """A session whose stream the key of a request may read. Raises Problem."""
     key = key_of(request, READ, CREATE)
-    opened = sessions.find(key, public_id)
+    opened = sessions.find_session(key, public_id)
     if opened is None:
         raise expired()
     return key, opened
 
 
-def still_read(key: ApiKey, public_id: str) -> bool:
+def may_still_read(key: ApiKey, public_id: str) -> bool:
     """Whether a key that reads a stream may go on reading it."""
     living = ApiKey.objects.filter(pk=key.pk, revoked_at=None).select_related("person").first()
     if living is None or (living.person is not None and not living.person.is_active):
         return False
-    return sessions.find(living, public_id) is not None
+    return sessions.find_session(living, public_id) is not None
 
 
 def _accepted(opened: EveSession) -> Json:

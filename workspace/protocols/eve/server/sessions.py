@@ -14,10 +14,10 @@ from agents.text.storable import is_storable
 from workspace.accounts import api_keys
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
-from workspace.protocols.eve.errors import Problem, invalid, not_active
+from workspace.protocols.eve.errors import EveProblem, invalid, not_active
 from workspace.protocols.eve.models import EveSession
 from workspace.protocols.eve.server import ids, messages
-from workspace.protocols.eve.wire import Create
+from workspace.protocols.eve.wire import CreateSession
 
 RUNTIME = "eve"
 TITLE = 120
@@ -30,14 +30,14 @@ def agent_for(key: ApiKey, slug: str = "") -> Agent:
     reached = api_keys.agents_serving(key, RUNTIME)
     found = [agent for agent in reached if slug in ("", agent.slug)]
     if not found:
-        raise Problem(403, "This key reaches no agent that is served here.", "forbidden")
+        raise EveProblem(403, "This key reaches no agent that is served here.", "forbidden")
     if len(found) > 1:
         words = "This key reaches several agents: name one in the address, as ?agent=…"
-        raise Problem(400, words, "agent_required")
+        raise EveProblem(400, words, "agent_required")
     return found[0]
 
 
-def opened_once(key: ApiKey, create: Create, agent: Agent) -> EveSession:
+def open_once(key: ApiKey, create: CreateSession, agent: Agent) -> EveSession:
     """A new session; the one that was opened before by the same operation, if it was."""
     if create.operation and (before := _opened_before(key, create)) is not None:
         return before
@@ -49,31 +49,33 @@ def opened_once(key: ApiKey, create: Create, agent: Agent) -> EveSession:
         return before
 
 
-def _opened_before(key: ApiKey, create: Create) -> EveSession | None:
+def _opened_before(key: ApiKey, create: CreateSession) -> EveSession | None:
     named = EveSession.objects.filter(principal=actor_of(key), operation=create.operation)
     before = named.select_related("session__agent").first()
     if before is not None and before.body != create.digest:
         words = "This operationId opened a session with another body. Nothing was opened."
-        raise Problem(409, words, "operation_conflict")
+        raise EveProblem(409, words, "operation_conflict")
     return before
 
 
-def _opened(key: ApiKey, create: Create, agent: Agent) -> EveSession:
+def _opened(key: ApiKey, create: CreateSession, agent: Agent) -> EveSession:
     made: list[EveSession] = []
 
     def begin(session: Session) -> None:
         if session.agent.lifecycle == AgentState.RETIRED:
-            raise Problem(403, "This agent is retired and starts nothing more.", "forbidden")
+            raise EveProblem(403, "This agent is retired and starts nothing more.", "forbidden")
         made.append(_named(session, key, create))
         if create.message:
-            messages.begin(session, key, create.message, create.context, messages.new_delivery())
+            messages.begin_with_message(
+                session, key, create.message, create.context, messages.new_delivery()
+            )
 
     open_session(agent, title=create.message.strip()[:TITLE], begin=begin)
     return made[0]
 
 
-def _named(session: Session, key: ApiKey, create: Create) -> EveSession:
-    return statements.add(
+def _named(session: Session, key: ApiKey, create: CreateSession) -> EveSession:
+    return statements.insert(
         EveSession(
             session=session,
             public_id=ids.new_session_id(),
@@ -86,7 +88,7 @@ def _named(session: Session, key: ApiKey, create: Create) -> EveSession:
     )
 
 
-def find(key: ApiKey, public_id: str) -> EveSession | None:
+def find_session(key: ApiKey, public_id: str) -> EveSession | None:
     """A session that a key may see: of a person's key all of the agents it reaches.
 
     A key without a person sees what it opened itself.
@@ -98,7 +100,7 @@ def find(key: ApiKey, public_id: str) -> EveSession | None:
         return None
     if key.person_id is None and found.key_id != key.pk:
         return None
-    return found if api_keys.reaches(key, found.session.agent) else None
+    return found if api_keys.key_reaches(key, found.session.agent) else None
 
 
 _NAMED = Prepared(
@@ -121,7 +123,7 @@ def lock_active(opened: EveSession | None) -> Session | None:
     return None if session.state == SessionState.ENDED else session
 
 
-def must_lock(opened: EveSession | None) -> Session:
+def lock_existing(opened: EveSession | None) -> Session:
     """The same. Raises Problem when there is none."""
     session = lock_active(opened)
     if session is None:

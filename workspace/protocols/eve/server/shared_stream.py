@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from agents.db.retrying import in_database
-from workspace.live.hub import hub
-from workspace.live.subscriber import Watcher
+from workspace.live.hub import live_hub
+from workspace.live.subscriber import Subscriber
 from workspace.protocols.eve.server import log_reader
 from workspace.protocols.eve.server.fold import Fold
 from workspace.protocols.eve.server.log_events import About, Json
@@ -49,7 +49,7 @@ def line_of(event: Json) -> bytes:
 def read_on(session_id: int, cursor: Cursor) -> list[bytes]:
     """The next lines of a session. The cursor moves, and knows whether it has caught up."""
     before = cursor.seq
-    happened, cursor.seq = log_reader.after(session_id, before)
+    happened, cursor.seq = log_reader.read_after(session_id, before)
     cursor.has_caught_up = len(happened) < log_reader.PAGE
     lines = [line_of(event) for each in happened for event in cursor.fold.take(each)]
     cursor.count += len(lines)
@@ -72,7 +72,7 @@ async def pages(session_id: int, about: About) -> AsyncIterator[tuple[int, list[
         yield first, await in_database(read_on, session_id, cursor)
 
 
-class Shared:
+class SharedStream:
     """A session that is followed here: its newest lines, and who waits for more of them.
 
     ``count`` and ``is_over`` move with the lines, on the event loop; the cursor is moved by threads,
@@ -118,8 +118,8 @@ class Shared:
             self._task.cancel()
 
     async def _follow(self) -> None:
-        watcher = Watcher("", self.session_id)
-        hub().overhear(watcher, f"s:{self.session_id}")
+        watcher = Subscriber("", self.session_id)
+        live_hub().overhear(watcher, f"s:{self.session_id}")
         try:
             while not self.is_over:
                 self.tell(await in_database(read_on, self.session_id, self._cursor))
@@ -130,7 +130,7 @@ class Shared:
             self.is_over = self.is_broken = True
             raise
         finally:
-            hub().leave(watcher)
+            live_hub().leave(watcher)
             self._wake()
 
     def tell(self, lines: list[bytes]) -> None:
@@ -145,16 +145,16 @@ class Shared:
         news.set()
 
 
-_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, Shared]] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, SharedStream]] = WeakKeyDictionary()
 
 
 @asynccontextmanager
-async def shared(session_id: int, about: About) -> AsyncIterator[Shared]:
+async def shared_stream(session_id: int, about: About) -> AsyncIterator[SharedStream]:
     """What is shared of a session, by all who follow it here; the first of them begins it."""
     here = _shared.setdefault(asyncio.get_running_loop(), {})
     found = here.get(session_id)
     if found is None or found.is_broken:
-        found = here[session_id] = Shared(session_id, about)
+        found = here[session_id] = SharedStream(session_id, about)
         found.begin()
     found.readers += 1
     try:

@@ -18,9 +18,9 @@ from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
 from agents.db.retrying import LOST, once_in_database
-from workspace.protocols.eve.errors import Problem, as_json, invalid
+from workspace.protocols.eve.errors import EveProblem, as_json, invalid
 from workspace.protocols.eve.server import event_stream, info, log_reader, service, shared_stream
-from workspace.protocols.eve.server.event_stream import Wanted
+from workspace.protocols.eve.server.event_stream import StreamRequest
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +41,18 @@ def _open(*methods: str) -> Callable[[View], View]:
             try:
                 if request.method not in methods:
                     allowed = ", ".join(methods)
-                    raise Problem(405, f"This takes {allowed}.", headers={"Allow": allowed})
+                    raise EveProblem(405, f"This takes {allowed}.", headers={"Allow": allowed})
                 return await view(request, **ids)
-            except Problem as problem:
+            except EveProblem as problem:
                 return problem.as_response()
             except (RequestDataTooBig, UnreadablePostError):
-                return Problem(413, "The body could not be read whole.", "too_large").as_response()
+                return EveProblem(
+                    413, "The body could not be read whole.", "too_large"
+                ).as_response()
             except LOST:
                 log.exception("A session could not be served.")
                 again = {"Retry-After": "1"}
-                return Problem(503, "The database is away. Try again.", "", again).as_response()
+                return EveProblem(503, "The database is away. Try again.", "", again).as_response()
 
         return opened
 
@@ -71,48 +73,50 @@ async def agent_info(request: HttpRequest) -> HttpResponseBase:
 
 
 @_open("POST")
-async def create(request: HttpRequest) -> HttpResponseBase:
+async def post_session(request: HttpRequest) -> HttpResponseBase:
     """POST /eve/v1/session."""
-    said = await once_in_database(service.create, request, request.body)
+    said = await once_in_database(service.create_session, request, request.body)
     return _accepted(said)
 
 
 @_open("POST")
-async def session(request: HttpRequest, session_id: str) -> HttpResponseBase:
+async def continue_or_show(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>: a message, or answers."""
-    said = await once_in_database(service.go_on, request, session_id, request.body)
+    said = await once_in_database(service.continue_session, request, session_id, request.body)
     return _accepted(said)
 
 
 @_open("POST")
-async def cancel(request: HttpRequest, session_id: str) -> HttpResponseBase:
+async def post_cancel(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>/cancel."""
-    return _accepted(await once_in_database(service.cancel, request, session_id, request.body))
+    return _accepted(await once_in_database(service.cancel_turn, request, session_id, request.body))
 
 
 @_open("POST")
-async def clear(request: HttpRequest, session_id: str) -> HttpResponseBase:
+async def post_clear(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>/clear."""
-    return _accepted(await once_in_database(service.clear, request, session_id, request.body))
+    return _accepted(
+        await once_in_database(service.clear_session, request, session_id, request.body)
+    )
 
 
 @_open("POST")
-async def reset(request: HttpRequest, session_id: str) -> HttpResponseBase:
+async def post_reset(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>/reset."""
-    return as_json(await once_in_database(service.reset, request, session_id, request.body))
+    return as_json(await once_in_database(service.reset_session, request, session_id, request.body))
 
 
 @_open("GET")
-async def stream(request: HttpRequest, session_id: str) -> HttpResponseBase:
+async def stream_events(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """GET /eve/v1/session/<id>/stream: one event a line, from any index on."""
     start = _start_index(request.GET)
     follow = request.GET.get("follow", "").lower() not in ("false", "0")
-    key, opened = await once_in_database(service.to_be_read, request, session_id)
-    about, tail = log_reader.about(opened), None
+    key, opened = await once_in_database(service.find_readable, request, session_id)
+    about, tail = log_reader.read_about(opened), None
     wants_tail = request.GET.get("includeTailIndex", "").lower() in ("1", "true")
     if start < 0 or not follow or wants_tail:
         tail = await shared_stream.count_of(opened.session_id, about)
-    wanted = Wanted(
+    wanted = StreamRequest(
         key=key,
         session_id=opened.session_id,
         about=about,
@@ -124,7 +128,7 @@ async def stream(request: HttpRequest, session_id: str) -> HttpResponseBase:
     if wants_tail or not follow:
         headers["x-eve-stream-tail-index"] = str((tail or 0) - 1)
     return StreamingHttpResponse(
-        event_stream.lines(wanted),
+        event_stream.stream_lines(wanted),
         content_type="application/x-ndjson; charset=utf-8",
         headers=headers,
     )
@@ -156,7 +160,7 @@ def _accepted(said: Json) -> HttpResponseBase:
 
 
 @_open("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-async def nothing(request: HttpRequest, **ids: str) -> HttpResponseBase:
+async def no_such_path(request: HttpRequest, **ids: str) -> HttpResponseBase:
     """Any other address below /eve/v1."""
     del request, ids
-    raise Problem(404, "Not found.")
+    raise EveProblem(404, "Not found.")

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workspace.protocols.common import model_registry
-from workspace.protocols.common.model_registry import NoSuchModel, know
+from workspace.protocols.common.model_registry import NoSuchModel, register_model
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
     from pydantic_ai.models.function import AgentInfo
 
-__all__ = ["SCRIPTED", "NoSuchModel", "chosen", "know", "model_named", "scripted"]
+__all__ = ["SCRIPTED", "NoSuchModel", "chosen", "model_named", "register_model", "scripted"]
 
 SCRIPTED = "scripted"
 
@@ -53,7 +53,7 @@ def _seconds(text: str) -> float:
         raise NoSuchModel(f"“{text}” is no number of seconds to think for.") from error
 
 
-know(SCRIPTED, scripted)
+register_model(SCRIPTED, scripted)
 
 
 def _play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workspace.protocols.leaf.agent import texts
-from workspace.protocols.leaf.wire import ABORT, APPROVE, Decision
+from workspace.protocols.leaf.wire import ABORT, APPROVE, GateDecision
 
 
 @dataclass(frozen=True)
-class Request:
+class GateRequest:
     """A gate: what was done, and what comes next if a person agrees. ``over`` without a decision
     means that it was taken back, expired, or asked anew."""
 
@@ -25,9 +25,9 @@ class Request:
 
 
 @dataclass(frozen=True)
-class State:
-    pending: Request | None
-    last_decision: Decision | None
+class GateState:
+    pending: GateRequest | None
+    last_decision: GateDecision | None
     next_gate_id: int
 
 
@@ -36,33 +36,33 @@ class Seed:
     """Drive the agent with this prompt; ``record`` is the decision that it carries for the first time."""
 
     prompt: str
-    record: Decision | None = None
+    record: GateDecision | None = None
 
 
 @dataclass(frozen=True)
 class Paused:
-    gate: Request
+    gate: GateRequest
 
 
 @dataclass(frozen=True)
 class Aborted:
-    record: Decision | None = None
+    record: GateDecision | None = None
 
 
 Step = Seed | Paused | Aborted
 
 
-def state_of(requests: Sequence[Request], decisions: Sequence[Decision]) -> State:
+def state_of(requests: Sequence[GateRequest], decisions: Sequence[GateDecision]) -> GateState:
     decided = {decision.gate_id for decision in decisions}
     waiting = [one for one in requests if one.gate_id not in decided and not one.over]
-    return State(
+    return GateState(
         pending=waiting[-1] if waiting else None,
         last_decision=decisions[-1] if decisions else None,
         next_gate_id=len(requests),
     )
 
 
-def next_step(state: State, decision: Decision | None, fresh: str) -> Step:
+def next_step(state: GateState, decision: GateDecision | None, fresh: str) -> Step:
     """What to do now. ``fresh`` is the prompt of a session that was never decided about."""
     if state.pending is not None:
         if decision is None or decision.gate_id != state.pending.gate_id:
@@ -78,7 +78,9 @@ def next_step(state: State, decision: Decision | None, fresh: str) -> Step:
     return Seed(texts.continuation(last.action, last.feedback))
 
 
-def may_submit(last: Decision | None, *, require_approval: bool, withheld: bool = False) -> bool:
+def may_submit(
+    last: GateDecision | None, *, require_approval: bool, withheld: bool = False
+) -> bool:
     """Whether the agent is given ``submit_verdict`` at all.
 
     After a decision only an approval lets it finish, whatever the item says. ``withheld`` means that

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from agents.running.runtime import Said, Step, Usage
-from agents.text.storable import is_blank, is_storable, storable
+from agents.text.storable import is_blank, is_storable, make_storable
 from workspace.protocols.common import model_registry
 from workspace.protocols.leaf.agent import brains, texts
-from workspace.protocols.leaf.server.volume import Outside, Unreadable, Volume
+from workspace.protocols.leaf.server.volume import Outside, UnreadableItem, Volume
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent, RunContext, ToolOutput
@@ -91,7 +91,7 @@ class _Turn:
     tried: list[str] = field(default_factory=list)
 
 
-async def review(job: Review) -> AsyncGenerator[Told, None]:
+async def review_item(job: Review) -> AsyncGenerator[Told, None]:
     """Take the turn; tells what happens, and last what came of it. Never raises for what a model does."""
     turn = _Turn()
     try:
@@ -137,7 +137,8 @@ async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
     if isinstance(result, str):
         result = Failed("no_verdict", "The agent ended its turn without a verdict.")
     yield Reviewed(
-        result, storable(ModelMessagesTypeAdapter.dump_python(_in_words(messages), mode="json"))
+        result,
+        make_storable(ModelMessagesTypeAdapter.dump_python(_in_words(messages), mode="json")),
     )
 
 
@@ -184,7 +185,7 @@ async def _submit_verdict(
         raise ModelRetry(texts.GATE_FIRST)
     if item_id != ctx.deps.item_id:
         raise ModelRetry(f"Invalid verdict: item_id must be {ctx.deps.item_id!r}")
-    return Submitted({"item_id": item_id, "verdict": verdict, "reason": storable(reason)})
+    return Submitted({"item_id": item_id, "verdict": verdict, "reason": make_storable(reason)})
 
 
 async def _request_approval(summary: str, proposed_action: str) -> Asked:
@@ -207,7 +208,7 @@ def _read(ctx: RunContext[Review], path: str) -> str:
 
     try:
         return ctx.deps.files.text(path) if ctx.deps.files else ""
-    except (Outside, Unreadable) as error:
+    except (Outside, UnreadableItem) as error:
         raise ModelRetry(f"This cannot be read. {error}") from error
 
 
@@ -218,7 +219,7 @@ def _called_with(ctx: RunContext[Review]) -> set[str]:
 
 def _told(response: ModelResponse, prefix: str) -> list[Said | Step]:
     told: list[Said | Step] = [
-        Said(storable(part.content) + "\n")
+        Said(make_storable(part.content) + "\n")
         for part in response.parts
         if part.part_kind == "text" and part.content
     ]
@@ -227,7 +228,7 @@ def _told(response: ModelResponse, prefix: str) -> list[Said | Step]:
             f"{prefix}{call.tool_call_id}",
             call.tool_name,
             "",
-            storable(call.args_as_json_str())[:2000],
+            make_storable(call.args_as_json_str())[:2000],
         )
         for call in response.tool_calls
     ]

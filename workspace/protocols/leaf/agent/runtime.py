@@ -18,7 +18,7 @@ from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Turn, TurnEvent
 from agents.text import json_input
 from asks.drafts import AskDraft
-from workspace.protocols.common.turn_settings import Over, check_attempts, settings_of
+from workspace.protocols.common.turn_settings import TurnEnded, check_attempts, settings_of
 from workspace.protocols.leaf import wire
 from workspace.protocols.leaf.agent import brains, texts
 from workspace.protocols.leaf.agent.gates import Aborted, Paused, Seed, may_submit, next_step
@@ -29,14 +29,14 @@ from workspace.protocols.leaf.agent.reviewing import (
     Review,
     Reviewed,
     Submitted,
-    review,
+    review_item,
 )
 from workspace.protocols.leaf.server import state
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in, opened
-from workspace.protocols.leaf.server.state import Log
+from workspace.protocols.leaf.server.state import SessionLog
 from workspace.protocols.leaf.server.volume import Volume
 from workspace.protocols.leaf.settings import LeafSettings
-from workspace.protocols.leaf.wire import Item
+from workspace.protocols.leaf.wire import WorkItem
 
 LIMIT_PASSES = timedelta(minutes=5)
 WHAT_TO_REVIEW = (
@@ -56,37 +56,37 @@ class LeafRuntime:
     def __init__(self, read: Reader = in_database) -> None:
         self._read = read
 
-    def read_ahead(self, turn: Turn) -> Log:
+    def read_ahead(self, turn: Turn) -> SessionLog:
         """The session's gates. One is raised as a turn ends, so there is none before the first has."""
-        return state.read(turn.session_id) if turn.number > 1 else Log(())
+        return state.read_log(turn.session_id) if turn.number > 1 else SessionLog(())
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, LeafSettings)
             check_attempts(turn, settings.max_attempts)
-        except Over as over:
+        except TurnEnded as over:
             yield over.ended
             return
         gates = turn.read
-        if not isinstance(gates, Log):
+        if not isinstance(gates, SessionLog):
             gates = await self._read(self.read_ahead, turn)
         async with aclosing(_Pass(turn, settings, gates).events()) as events:
             async for event in events:
                 yield event
 
 
-def item_of(messages: Sequence[str]) -> Item | None:
+def item_of(messages: Sequence[str]) -> WorkItem | None:
     """The item that a message holds as JSON, if one does."""
     for text in messages:
         with suppress(ValueError):
-            return wire.validate_item(json_input.read(text))
+            return wire.validate_item(json_input.read_json(text))
     return None
 
 
 class _Pass:
     """One pass of the state machine over one session."""
 
-    def __init__(self, turn: Turn, settings: LeafSettings, gates: Log) -> None:
+    def __init__(self, turn: Turn, settings: LeafSettings, gates: SessionLog) -> None:
         self._turn, self._settings, self._log = turn, settings, gates
         self._data = dict(turn.session_data)
         self._told = [given.body for given in turn.given if given.kind != "verdict"]
@@ -100,7 +100,7 @@ class _Pass:
         if short is not None:
             yield short
             return
-        async with aclosing(review(self._review(facts))) as telling:
+        async with aclosing(review_item(self._review(facts))) as telling:
             async for told in telling:
                 yield self._ended(facts, told) if isinstance(told, Reviewed) else told
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workspace.protocols.leaf.wire import APPROVE, Item
+from workspace.protocols.leaf.wire import APPROVE, WorkItem
 
 SUBMIT_VERDICT = (
     "Submit your final verdict for the item. Call this exactly once, when you are done, then stop."
@@ -25,7 +25,7 @@ WITHDRAWN = (
 )
 
 
-def fresh_prompt(item: Item, workspace: str) -> str:
+def fresh_prompt(item: WorkItem, workspace: str) -> str:
     """The first prompt of a session. A gated item is told of the gate and not of the verdict."""
     place = f"{workspace.rstrip('/')}/{item.file}" if workspace else item.file
     lines = [

@@ -13,9 +13,9 @@ import httpx
 
 from agents.text import json_input
 from workspace.protocols.common import http_client
-from workspace.protocols.common.http_client import Away, ForGood
+from workspace.protocols.common.http_client import PermanentError, ServerAway
 from workspace.protocols.leaf.server.facts import LeafFacts
-from workspace.protocols.leaf.server.volume import Outside, Unreadable, Volume
+from workspace.protocols.leaf.server.volume import Outside, UnreadableItem, Volume
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import Refs, is_verdict, session_key
 
@@ -26,7 +26,7 @@ UNKNOWN = "unknown"
 UNDER_WAY = frozenset({"accepted", "queued", "running", "resuming", "retrying"})
 
 
-class Misused(ForGood):
+class Misused(PermanentError):
     """The harness will not have this, however often it is sent."""
 
 
@@ -35,7 +35,7 @@ class NotThere(Misused):
 
 
 @dataclass(frozen=True)
-class Told:
+class HarnessReply:
     """What a harness says of a session. ``known`` is false when it says it never heard of it."""
 
     word: str
@@ -58,7 +58,7 @@ class Told:
 
 
 @dataclass
-class Harness:
+class HarnessClient:
     """One session at one harness; ``name`` is what it is called there."""
 
     settings: RemoteLeafSettings
@@ -70,7 +70,7 @@ class Harness:
     def __post_init__(self) -> None:
         self._volume = Volume(self.settings.volume, self.settings.volume_known_as)
 
-    async def send(self, decision: Mapping[str, Any] | None) -> Told:
+    async def send(self, decision: Mapping[str, Any] | None) -> HarnessReply:
         """Send the envelope, with a decision if there is one. Raises Away and ForGood."""
         limit = None if not self.settings.asynchronous else STATUS_SECONDS
         envelope = self._envelope(decision)
@@ -79,7 +79,7 @@ class Harness:
         said = await self._call("POST", "/runs", limit, json=envelope)
         return self._told(said)
 
-    async def status(self) -> Told:
+    async def status(self) -> HarnessReply:
         """How the session stands there. Raises Away and ForGood."""
         if refs := self._refs():
             found = self._told_by_files(refs)
@@ -92,12 +92,12 @@ class Harness:
                 asked["tenant"] = self.facts.tenant
         return self._told(await self._call("GET", "/runs/status", STATUS_SECONDS, params=asked))
 
-    async def status_of_parked(self) -> Told:
+    async def status_of_parked(self) -> HarnessReply:
         """The same of a session that it had parked: what it does not find, it does not know."""
         try:
             return await self.status()
         except NotThere:
-            return Told(UNKNOWN, known=False)
+            return HarnessReply(UNKNOWN, known=False)
 
     def _envelope(self, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         facts = self.facts
@@ -135,7 +135,7 @@ class Harness:
             if decision is not None:
                 self._volume.write_if_other(refs.decision_ref, dict(decision))
         except OSError as error:
-            raise Away(f"The shared volume cannot be written: {error.strerror}.") from error
+            raise ServerAway(f"The shared volume cannot be written: {error.strerror}.") from error
         except Outside as error:
             raise Misused(str(error)) from error
 
@@ -148,14 +148,16 @@ class Harness:
                 method,
                 url,
                 headers=http_client.bearer(self.settings.key_variable),
-                timeout=http_client.patience(seconds),
+                timeout=http_client.timeouts(seconds),
                 **more,  # type: ignore[arg-type]
             )
         except httpx.HTTPError as error:
-            raise Away(f"The harness does not answer: {type(error).__name__} {error}") from error
+            raise ServerAway(
+                f"The harness does not answer: {type(error).__name__} {error}"
+            ) from error
         return _read(reply)
 
-    def _told(self, said: dict[str, Any]) -> Told:
+    def _told(self, said: dict[str, Any]) -> HarnessReply:
         """A reply, completed by the files it points to."""
         refs = self._refs()
         gate = said.get("gate") if isinstance(said.get("gate"), dict) else None
@@ -168,7 +170,7 @@ class Harness:
             verdict = self._result(refs)
         return _as_told(said, gate or {}, verdict)
 
-    def _told_by_files(self, refs: Refs) -> Told | None:
+    def _told_by_files(self, refs: Refs) -> HarnessReply | None:
         """What the markers on the volume say, which is the first to ask in this dialect."""
         if (ended := self._marker(refs.done)) and isinstance(ended.get("status"), str):
             return self._told(ended)
@@ -180,14 +182,14 @@ class Harness:
     def _marker(self, path: str) -> dict[str, Any] | None:
         try:
             found = self._volume.read(path)
-        except (Unreadable, Outside):
+        except (UnreadableItem, Outside):
             return None
         return found if isinstance(found, dict) else None
 
     def _result(self, refs: Refs) -> object:
         try:
             return self._volume.read(refs.result_ref)
-        except (Unreadable, Outside):
+        except (UnreadableItem, Outside):
             return None
 
 
@@ -204,12 +206,12 @@ def gate_marker(found: object) -> tuple[int, str, str] | None:
     return number, str(texts[0]), str(texts[1])
 
 
-def _as_told(said: dict[str, Any], gate: dict[str, Any], verdict: object) -> Told:
+def _as_told(said: dict[str, Any], gate: dict[str, Any], verdict: object) -> HarnessReply:
     number = said.get("gateId")
     if not isinstance(number, int) or isinstance(number, bool):
         number = gate.get("gateId")
     refused, shown = said.get("refused"), said.get("binding")
-    return Told(
+    return HarnessReply(
         word=str(said.get("status", "")),
         gate_id=number if isinstance(number, int) and not isinstance(number, bool) else None,
         summary=_text(gate.get("summary")),
@@ -228,18 +230,18 @@ def _text(value: object) -> str:
 
 def _read(reply: httpx.Response) -> dict[str, Any]:
     try:
-        said = json_input.read(reply.content) if len(reply.content) <= MAX_REPLY else None
+        said = json_input.read_json(reply.content) if len(reply.content) <= MAX_REPLY else None
     except ValueError:
         said = None
     if reply.status_code in {429, 503}:
         after = http_client.retry_after(reply.headers.get("retry-after", ""))
-        raise Away("The harness has no room now.", after)
+        raise ServerAway("The harness has no room now.", after)
     if reply.status_code >= 500:
-        raise Away(f"The harness failed with HTTP {reply.status_code}.")
+        raise ServerAway(f"The harness failed with HTTP {reply.status_code}.")
     if reply.status_code >= 400:
         error = said.get("error") if isinstance(said, dict) else ""
         words = f"The harness refuses this with HTTP {reply.status_code} {error}".strip() + "."
         raise NotThere(words) if reply.status_code == 404 else Misused(words)
     if not isinstance(said, dict) or not isinstance(said.get("status"), str):
-        raise Away("The harness answered with something that is no leaf reply.")
+        raise ServerAway("The harness answered with something that is no leaf reply.")
     return said

@@ -10,15 +10,15 @@ from workspace.protocols.leaf.server.facts import LeafFacts
 from workspace.protocols.leaf.server.state import OPERATION, OPTIONS, REQUEST_KEY
 
 if TYPE_CHECKING:
-    from workspace.protocols.leaf.client.runtime import Memory
+    from workspace.protocols.leaf.client.runtime import LeafMemory
 
 SEND, FRESH, END = "send", "fresh", "end"
 
 
-def gate(
+def gate_ask(
     facts: LeafFacts,
     harness: str,
-    memory: Memory,
+    memory: LeafMemory,
     *,
     refused: dict[str, Any] | None = None,
     why: str = "",
@@ -52,7 +52,7 @@ def gate(
     )
 
 
-def lost(harness: str, memory: Memory) -> AskDraft:
+def lost_ask(harness: str, memory: LeafMemory) -> AskDraft:
     """A session that was parked, and of which its harness now knows nothing."""
     decided = f" Your decision “{memory.unsent['action']}” was not sent." if memory.unsent else ""
     return AskDraft(

@@ -19,12 +19,12 @@ from pydantic import BaseModel
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Given, Ignored, Step, Turn, TurnEvent
-from workspace.protocols.common.http_client import Away, ForGood
+from workspace.protocols.common.http_client import PermanentError, ServerAway
 from workspace.protocols.common.turn_endings import NO_ROOM
-from workspace.protocols.common.turn_settings import Over, settings_of
+from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.leaf.agent.runtime import WHAT_TO_REVIEW, item_of
 from workspace.protocols.leaf.client import owner_asks
-from workspace.protocols.leaf.client.http import Harness, Told
+from workspace.protocols.leaf.client.http import HarnessClient, HarnessReply
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in, opened
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT
@@ -42,7 +42,7 @@ class RemoteLeafRuntime:
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, RemoteLeafSettings)
-        except Over as over:
+        except TurnEnded as over:
             yield over.ended
             return
         told = [given.body for given in turn.given if given.kind != "verdict"]
@@ -59,7 +59,7 @@ class RemoteLeafRuntime:
             name = talk.memory.name or facts.session_id
             try:
                 async with asyncio.timeout(settings.wall_clock_seconds):
-                    ended = await talk.carry(Harness(settings, facts, name, client))
+                    ended = await talk.carry(HarnessClient(settings, facts, name, client))
             except TimeoutError:
                 ended = talk.broke(
                     "The harness was at work for too long; its state is looked at again."
@@ -71,7 +71,7 @@ class RemoteLeafRuntime:
         yield ended
 
 
-class Memory(BaseModel):
+class LeafMemory(BaseModel):
     """What a session keeps of its harness: ``parked`` is the gate it last waited at, ``unsent`` a
     decision that the harness has not been seen to take."""
 
@@ -94,10 +94,10 @@ class _Talk:
     data: dict[str, Any]
 
     def __post_init__(self) -> None:
-        self.memory = Memory.model_validate(self.data.get("remote") or {})
+        self.memory = LeafMemory.model_validate(self.data.get("remote") or {})
         self.steps: list[Step] = []
 
-    async def carry(self, harness: Harness) -> Ended:
+    async def carry(self, harness: HarnessClient) -> Ended:
         """Bring the session one turn further."""
         if self.data.get("result"):
             return self._end(Outcome.WORK_DONE, "The verdict stands.")
@@ -111,9 +111,9 @@ class _Talk:
             decision = None
         try:
             return await self._exchange(harness, decision, even_if_lost=choice == owner_asks.SEND)
-        except Away as away:
+        except ServerAway as away:
             return self._away(away)
-        except ForGood as error:
+        except PermanentError as error:
             return self.broke(str(error), for_good=True)
 
     def _owners_word(self) -> tuple[str, dict[str, Any] | None]:
@@ -127,14 +127,14 @@ class _Talk:
             return choice, _decision(last, choice)
         return choice, self.memory.unsent
 
-    def _start_afresh(self, harness: Harness) -> Harness:
+    def _start_afresh(self, harness: HarnessClient) -> HarnessClient:
         starts = self.memory.starts + 1
         name = f"{self.facts.session_id}.{starts}"
-        self.memory = Memory(name=name, starts=starts)
+        self.memory = LeafMemory(name=name, starts=starts)
         return replace(harness, name=name)
 
     async def _exchange(
-        self, harness: Harness, decision: dict[str, Any] | None, *, even_if_lost: bool
+        self, harness: HarnessClient, decision: dict[str, Any] | None, *, even_if_lost: bool
     ) -> Ended:
         """Look before sending: a harness that lost a parked session would start it all over."""
         if self.memory.parked is not None and not even_if_lost:
@@ -149,11 +149,11 @@ class _Talk:
         found = await self._followed(harness, found, decision)
         return self._result(found, decision)
 
-    async def _send(self, harness: Harness, decision: dict[str, Any] | None) -> Told:
+    async def _send(self, harness: HarnessClient, decision: dict[str, Any] | None) -> HarnessReply:
         """Send; if the connection broke, what the harness says of the session counts."""
         try:
             found = await harness.send(decision)
-        except Away as away:
+        except ServerAway as away:
             if away.retry_after is not None:
                 raise
             found = await harness.status()
@@ -165,8 +165,8 @@ class _Talk:
         return found
 
     async def _followed(
-        self, harness: Harness, found: Told, decision: dict[str, Any] | None
-    ) -> Told:
+        self, harness: HarnessClient, found: HarnessReply, decision: dict[str, Any] | None
+    ) -> HarnessReply:
         """Poll until the session rests. For a while “paused” at the decided gate may be old news."""
         loop = asyncio.get_running_loop()
         believe_after = loop.time() + self.settings.settle_seconds
@@ -178,17 +178,17 @@ class _Talk:
         self._say("How it stands", found)
         return found
 
-    def _may_be_old(self, found: Told, decision: dict[str, Any] | None) -> bool:
+    def _may_be_old(self, found: HarnessReply, decision: dict[str, Any] | None) -> bool:
         """Whether this may be said before a decision was looked at, or its gate's file was written."""
         if self.settings.dialect == "files" and found.is_paused and not found.summary:
             return True
         return self.settings.asynchronous and _is_at(found, decision)
 
-    def _result(self, found: Told, decision: dict[str, Any] | None = None) -> Ended:
+    def _result(self, found: HarnessReply, decision: dict[str, Any] | None = None) -> Ended:
         """What the harness says, in the workspace's terms."""
         if found.is_paused and found.gate_id is not None:
             return self._parked(found, decision)
-        self.memory = Memory(name=self.memory.name, starts=self.memory.starts)
+        self.memory = LeafMemory(name=self.memory.name, starts=self.memory.starts)
         if found.word == "done" and found.verdict:
             words = f"**{found.verdict['verdict']}** for {found.verdict['item_id']}. "
             return self._end(
@@ -203,10 +203,10 @@ class _Talk:
             return self._end(Outcome.BLOCKED, error=words)
         return self.broke(words)
 
-    def _parked(self, found: Told, decision: dict[str, Any] | None) -> Ended:
+    def _parked(self, found: HarnessReply, decision: dict[str, Any] | None) -> Ended:
         """A gate. If it is the one that was decided, the harness has refused the decision."""
         refused = decision if decision and _is_at(found, decision) else None
-        self.memory = Memory(
+        self.memory = LeafMemory(
             name=self.memory.name,
             starts=self.memory.starts,
             parked=found.gate_id,
@@ -214,18 +214,18 @@ class _Talk:
             proposed_action=found.proposed_action or self.memory.proposed_action,
             binding=found.binding,
         )
-        draft = owner_asks.gate(
+        draft = owner_asks.gate_ask(
             self.facts, self.settings.base_url, self.memory, refused=refused, why=found.refused
         )
         return self._end(Outcome.BLOCKED, asks=(draft,))
 
     def _lost(self) -> Ended:
         words = f"The harness knows nothing of this session, which was parked at gate {self.memory.parked}."
-        draft = owner_asks.lost(self.settings.base_url, self.memory)
+        draft = owner_asks.lost_ask(self.settings.base_url, self.memory)
         failed = {"reason": "lost", "message": words}
         return self._end(Outcome.BLOCKED, error=words, asks=(draft,), failed=failed)
 
-    def _away(self, away: Away) -> Ended:
+    def _away(self, away: ServerAway) -> Ended:
         if away.retry_after is None:
             return self.broke(str(away))
         wait = max(timedelta(seconds=away.retry_after), NO_ROOM)
@@ -255,7 +255,7 @@ class _Talk:
             data["result"] = result
         return Ended(outcome=outcome, report=report, error=error, asks=asks, session_data=data)
 
-    def _say(self, title: str, found: Told) -> None:
+    def _say(self, title: str, found: HarnessReply) -> None:
         status = found.word if found.gate_id is None else f"{found.word}, gate {found.gate_id}"
         call = f"{self.turn.run_id}.{self.turn.epoch}.{len(self.steps)}"
         self.steps.append(Step(call, f"{title}: {self.settings.base_url}", status, found.reason))
@@ -272,5 +272,5 @@ def _decision(given: Given, action: str) -> dict[str, Any]:
     return decision
 
 
-def _is_at(found: Told, decision: dict[str, Any] | None) -> bool:
+def _is_at(found: HarnessReply, decision: dict[str, Any] | None) -> bool:
     return found.is_paused and decision is not None and found.gate_id == decision["gateId"]

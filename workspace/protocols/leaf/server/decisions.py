@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents.db.statements import Prepared
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.locking import lock_session
 from agents.models import Run, Session
 from asks import answering, refusals
@@ -25,7 +25,7 @@ from asks.refusals import Answer, Refused
 from workspace.api import attempts
 from workspace.models import ApiKey, Scope
 from workspace.protocols.leaf.server import state
-from workspace.protocols.leaf.wire import BadDecision, Decision, validate_decision
+from workspace.protocols.leaf.wire import BadDecision, GateDecision, validate_decision
 
 VIA = "leaf"
 
@@ -39,14 +39,14 @@ class Turned:
     http_status: int = 200
 
 
-def decide(session: Session, sent: object, key: ApiKey) -> Turned | None:
+def decide_gate(session: Session, sent: object, key: ApiKey) -> Turned | None:
     """Take what was sent as a decision, or say why not. None when it was taken, now or before."""
     if (turned := _may_not(session, sent, key)) is not None:
         return turned
     try:
         decision = validate_decision(sent)
     except BadDecision as error:
-        return no_decision(session, str(error), sent)
+        return record_no_decision(session, str(error), sent)
     assert key.person is not None  # noqa: S101 -- _may_not has seen to it; this tells the type
     return _answer(session, decision, key.person)
 
@@ -56,17 +56,17 @@ def _may_not(session: Session, sent: object, key: ApiKey) -> Turned | None:
     if key.person is not None and Scope.ASK_ANSWER in key.scopes:
         return None
     number = sent.get("gateId") if isinstance(sent, dict) else None
-    gate = _gate(session, number) if isinstance(number, int) else state.read(session.pk).pending
+    gate = _gate(session, number) if isinstance(number, int) else state.read_log(session.pk).pending
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
-    attempts.record(key, gate.ask_id if gate else 0, why)
+    attempts.record_attempt(key, gate.ask_id if gate else 0, why)
     return Turned("agents_never_answer" if key.is_an_agents else "scope", why, 403)
 
 
-def _answer(session: Session, decision: Decision, person: User) -> Turned | None:
+def _answer(session: Session, decision: GateDecision, person: User) -> Turned | None:
     gate = _gate(session, decision.gate_id)
     if gate is None:
         return _no_such_gate(decision, person)
-    result = answering.answer(
+    result = answering.answer_ask(
         ask_id=gate.ask_id,
         by=person,
         option=decision.action,
@@ -79,8 +79,8 @@ def _answer(session: Session, decision: Decision, person: User) -> Turned | None
     return None
 
 
-def _echo(gate: Gate, decision: Decision) -> dict[str, Any]:
-    shown = binding.of_gate(gate).as_echo()
+def _echo(gate: Gate, decision: GateDecision) -> dict[str, Any]:
+    shown = binding.shown_binding(gate).as_echo()
     return shown if decision.binding is None else decision.binding
 
 
@@ -97,22 +97,22 @@ _GATE = Prepared(
 
 
 @transaction.atomic
-def _no_such_gate(decision: Decision, person: User) -> Turned:
+def _no_such_gate(decision: GateDecision, person: User) -> Turned:
     refused = refusals.not_found()
     attempt = Answer(by=person, option=decision.action, text=decision.feedback or "", via=VIA)
-    refusals.record(refused, attempt, ask=None, ask_ref=f"gate {decision.gate_id}")
+    refusals.record_refusal(refused, attempt, ask=None, ask_ref=f"gate {decision.gate_id}")
     return Turned(
         "no_such_gate", f"This session has no gate {decision.gate_id}. Nothing was decided."
     )
 
 
 @transaction.atomic
-def no_decision(session: Session, why: str, sent: object) -> Turned:
+def record_no_decision(session: Session, why: str, sent: object) -> Turned:
     """What came is no decision: it changes nothing, and the owner sees in the thread that it came."""
     locked = lock_session(session.pk)
     run = Run.objects.filter(session=session).order_by("-number").first()
     digest = hashlib.sha256(f"{why}\0{sent!r}"[:4000].encode(errors="replace")).hexdigest()
-    events.record(
+    record_event(
         locked,
         "ignored",
         actor="system",

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from workspace.protocols.leaf.wire import Dialect, Envelope, Item, Refs
+from workspace.protocols.leaf.wire import Dialect, Envelope, Refs, WorkItem
 
 
 class LeafFacts(BaseModel):
@@ -21,7 +21,7 @@ class LeafFacts(BaseModel):
     session_id: str
     tenant: str = ""
     dialect: Dialect = "inline"
-    item: Item
+    item: WorkItem
     refs: Refs | None = None
     model: str = ""
     provider: str = ""
@@ -29,7 +29,7 @@ class LeafFacts(BaseModel):
     max_turns: int = 0
 
     @classmethod
-    def of(cls, envelope: Envelope, item: Item) -> LeafFacts:
+    def of(cls, envelope: Envelope, item: WorkItem) -> LeafFacts:
         return cls(
             session_id=envelope.session_id,
             tenant=envelope.tenant,

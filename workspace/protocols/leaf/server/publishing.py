@@ -26,7 +26,7 @@ from agents.models import Agent, Event, Session
 from asks.actions import binding
 from workspace.protocols.leaf.server import replies, state
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in
-from workspace.protocols.leaf.server.state import Standing
+from workspace.protocols.leaf.server.state import LeafState
 from workspace.protocols.leaf.server.volume import Volume
 from workspace.protocols.leaf.settings import LeafSettings
 from workspace.protocols.leaf.wire import Refs
@@ -39,10 +39,10 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('leaf.publishing'), %s)"
 @app.task(name=PUBLISH, queue=QUEUE, retry=RetryStrategy(max_attempts=12, exponential_wait=2))
 async def publish_job(session_id: int) -> None:
     """Tried again for over an hour while the volume is away."""
-    await in_database(publish, session_id)
+    await in_database(publish_session, session_id)
 
 
-def hear(session: Session, happened: Sequence[Event]) -> None:
+def publish_on_event(session: Session, happened: Sequence[Event]) -> None:
     """Have the files of a session follow what just happened in it, in the same transaction."""
     if session.agent.runtime != "leaf" or not any(event.kind in _MOVES for event in happened):
         return
@@ -62,7 +62,7 @@ def volume_of(agent: Agent) -> Volume | None:
 
 
 @transaction.atomic
-def publish(session_id: int) -> Standing:
+def publish_session(session_id: int) -> LeafState:
     """Write what is missing. Raises OSError while the volume cannot be written.
 
     Who comes later reads later: two at once never put an older state over a newer one.
@@ -70,14 +70,14 @@ def publish(session_id: int) -> Standing:
     with connection.cursor() as cursor:
         cursor.execute(_ONE_AT_A_TIME, [session_id % 2**31])
     session = Session.objects.select_related("agent").get(pk=session_id)
-    found, facts = state.standing(session), facts_in(session.data)
+    found, facts = state.current_state(session), facts_in(session.data)
     volume = volume_of(session.agent)
     if facts is not None and facts.refs is not None and volume is not None:
         _write(volume, facts, facts.refs, found)
     return found
 
 
-def _write(volume: Volume, facts: LeafFacts, refs: Refs, found: Standing) -> None:
+def _write(volume: Volume, facts: LeafFacts, refs: Refs, found: LeafState) -> None:
     if found.gate is not None:
         volume.write_if_other(refs.gate, _gate_marker(facts, found), apart_from="ts")
     else:
@@ -96,14 +96,14 @@ def write_done(volume: Volume, refs: Refs, session_id: str, word: str, reason: s
     volume.write_if_other(refs.done, marker, apart_from="ts")
 
 
-def _gate_marker(facts: LeafFacts, found: Standing) -> dict[str, Any]:
+def _gate_marker(facts: LeafFacts, found: LeafState) -> dict[str, Any]:
     assert found.gate is not None  # noqa: S101 -- for the type: whoever calls has looked
     return {
         "status": "awaiting_approval",
         "sessionId": facts.session_id,
         "gateId": found.gate.number,
-        "gate": replies.gate_of(found.gate),
-        "binding": binding.of_gate(found.gate).as_echo(),
+        "gate": replies.gate_reply(found.gate),
+        "binding": binding.shown_binding(found.gate).as_echo(),
         "ts": _now(),
     }
 

@@ -8,17 +8,17 @@ from asks.actions import binding
 from asks.models import Gate
 from workspace.protocols.leaf.server.decisions import Turned
 from workspace.protocols.leaf.server.facts import LeafFacts
-from workspace.protocols.leaf.server.state import Standing
+from workspace.protocols.leaf.server.state import LeafState
 from workspace.protocols.leaf.wire import Envelope
 
 Reply = dict[str, Any]
 
 
-def gate_of(gate: Gate) -> Reply:
+def gate_reply(gate: Gate) -> Reply:
     return {"summary": gate.params["summary"], "proposed_action": gate.params["proposed_action"]}
 
 
-def posted(facts: LeafFacts, found: Standing, turned: Turned | None = None) -> Reply:
+def posted(facts: LeafFacts, found: LeafState, turned: Turned | None = None) -> Reply:
     """The answer to a synchronous call."""
     said: Reply = {"status": found.word, "sessionId": facts.session_id}
     if found.gate is not None:
@@ -26,8 +26,8 @@ def posted(facts: LeafFacts, found: Standing, turned: Turned | None = None) -> R
         if facts.refs:
             said["gateRef"] = facts.refs.gate
         else:
-            said["gate"] = gate_of(found.gate)
-        said["binding"] = binding.of_gate(found.gate).as_echo()
+            said["gate"] = gate_reply(found.gate)
+        said["binding"] = binding.shown_binding(found.gate).as_echo()
     if found.word == "done":
         said |= {"resultRef": facts.refs.result_ref} if facts.refs else {"verdict": found.verdict}
     if found.word == "retrying":
@@ -35,13 +35,13 @@ def posted(facts: LeafFacts, found: Standing, turned: Turned | None = None) -> R
     return said | _why(found) | _refused(turned)
 
 
-def status(found: Standing) -> Reply:
+def status(found: LeafState) -> Reply:
     """The answer to a question for an inline session's status."""
     said: Reply = {"status": found.word}
     if found.gate is not None:
         number = {"gateId": found.gate.number}
-        shown = binding.of_gate(found.gate).as_echo()
-        said |= {**number, "gate": number | gate_of(found.gate), "binding": shown}
+        shown = binding.shown_binding(found.gate).as_echo()
+        said |= {**number, "gate": number | gate_reply(found.gate), "binding": shown}
     if found.word == "done":
         said["verdict"] = found.verdict
     return said | _why(found)
@@ -59,7 +59,7 @@ def accepted(envelope: Envelope, turned: Turned | None = None) -> Reply:
     return said | _refused(turned)
 
 
-def _why(found: Standing) -> Reply:
+def _why(found: LeafState) -> Reply:
     said: Reply = {}
     if found.reason:
         said["reason"] = found.reason

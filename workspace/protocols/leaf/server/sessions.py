@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from agents import controls, next_run, registration, wakes
 from agents.db.statements import Prepared
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, SessionState
 from agents.locking import lock_session
 from agents.models import Agent, Session
@@ -25,7 +25,7 @@ class Conflict(Exception):
         self.reason, self.detail = reason, detail
 
 
-def find(agent: Agent, session_id: str, tenant: str) -> Session | None:
+def find_session(agent: Agent, session_id: str, tenant: str) -> Session | None:
     """The session of a name among its agent's."""
     name = session_key(session_id, tenant)
     found = _NAMED.first(agent.pk, name)
@@ -45,7 +45,7 @@ def open_once(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
     try:
         return _open(agent, key, facts)
     except IntegrityError:  # somebody else was opening it
-        if (found := find(agent, facts.session_id, facts.tenant)) is None:
+        if (found := find_session(agent, facts.session_id, facts.tenant)) is None:
             raise
         return found
 
@@ -56,9 +56,9 @@ def _open(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
             raise Conflict("agent_retired", "This agent is retired and starts nothing more.")
         session.data = opened(facts)
         words = f"Review {facts.item.item_id}: `{facts.item.pattern}` in {facts.item.file}"
-        events.record(session, "message", actor=actor_of(key), text=words)
-        next_run.for_whom(session, key.person_id)
-        wakes.wake(session, Cause.HUMAN)
+        record_event(session, "message", actor=actor_of(key), text=words)
+        next_run.set_requester(session, key.person_id)
+        wakes.wake_session(session, Cause.HUMAN)
 
     name = session_key(facts.session_id, facts.tenant)
     return registration.open_session(agent, title=facts.title, external_id=name, begin=begin)
@@ -76,19 +76,19 @@ def check_same(session: Session, envelope: Envelope, item: object) -> None:
 
 
 @transaction.atomic
-def go_on(session_id: int, key: ApiKey) -> None:
+def continue_session(session_id: int, key: ApiKey) -> None:
     """Have a session that came to no end try again now, as sending its envelope again asks for.
 
     What was given up goes on only for the key of a person.
     """
     session = lock_session(session_id)
-    found = state.standing(session)
+    found = state.current_state(session)
     if found.word not in ("failed", "retrying"):
         return
     if session.state == SessionState.PAUSED:
         if key.person is not None:
             controls.resume_session(session_id=session.pk, by=key.person)
         return
-    next_run.for_whom(session, key.person_id)
-    wakes.wake(session, Cause.HUMAN)
-    next_run.proceed(session)
+    next_run.set_requester(session, key.person_id)
+    wakes.wake_session(session, Cause.HUMAN)
+    next_run.queue_next_run(session)

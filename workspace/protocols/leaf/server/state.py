@@ -11,9 +11,9 @@ from agents.models import Run, Session
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
 from asks.models import Gate, Verdict
-from workspace.protocols.leaf.agent.gates import Request, State, state_of
+from workspace.protocols.leaf.agent.gates import GateRequest, GateState, state_of
 from workspace.protocols.leaf.server.facts import LeafFacts
-from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT, Decision, validate_decision
+from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT, GateDecision, validate_decision
 
 OPERATION = "leaf.proceed"
 REQUEST_KEY = "gate"
@@ -50,21 +50,21 @@ def gate_draft(facts: LeafFacts, summary: str, proposed_action: str) -> AskDraft
 
 
 @dataclass(frozen=True)
-class Log:
+class SessionLog:
     """A session's gates, oldest first, and the decisions on them, in the order of the gates."""
 
     gates: tuple[Gate, ...]
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[GateRequest]:
         return [found for gate in self.gates if (found := request_of(gate))]
 
     @property
-    def decisions(self) -> list[Decision]:
+    def decisions(self) -> list[GateDecision]:
         return [found for gate in self.gates if (found := decision_of(gate))]
 
     @property
-    def state(self) -> State:
+    def state(self) -> GateState:
         return state_of(self.requests, self.decisions)
 
     @property
@@ -81,9 +81,9 @@ class Log:
         return next((one for one in self.gates if waiting and one.number == waiting.gate_id), None)
 
 
-def read(session_id: int) -> Log:
+def read_log(session_id: int) -> SessionLog:
     """One query."""
-    return Log(tuple(_GATES.all(session_id)))
+    return SessionLog(tuple(_GATES.all(session_id)))
 
 
 _GATES = Prepared(
@@ -95,16 +95,16 @@ _GATES = Prepared(
 )
 
 
-def request_of(gate: Gate) -> Request | None:
+def request_of(gate: Gate) -> GateRequest | None:
     """The gate as the protocol has it; None for a gate of another protocol or with other params."""
     params = gate.params if isinstance(gate.params, dict) else {}
     summary, proposed = params.get("summary"), params.get("proposed_action")
     if gate.operation != OPERATION or not isinstance(summary, str) or not isinstance(proposed, str):
         return None
-    return Request(gate.number, summary, proposed, over=gate.ask.status != AskStatus.OPEN)
+    return GateRequest(gate.number, summary, proposed, over=gate.ask.status != AskStatus.OPEN)
 
 
-def decision_of(gate: Gate) -> Decision | None:
+def decision_of(gate: Gate) -> GateDecision | None:
     """What was decided about a gate; None while nothing is, or for an answer that is no decision."""
     verdict: Verdict | None = getattr(gate.ask, "verdict", None)
     if verdict is None or verdict.option is None:
@@ -114,7 +114,7 @@ def decision_of(gate: Gate) -> Decision | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class LeafState:
     """How a session stands, in the protocol's words and, where those would lie, in ours."""
 
     word: Word
@@ -129,16 +129,16 @@ class Standing:
         return self.word in SETTLED
 
 
-def standing(session: Session) -> Standing:
+def current_state(session: Session) -> LeafState:
     """How a session stands now: two queries. Gates come before verdicts, and an abort is for good."""
     return _standing(session, _NEWEST.first(session.pk))
 
 
-def glance(session: Session) -> Standing:
+def glance(session: Session) -> LeafState:
     """The same, of its row as it is now; by one query, and in a word, while a turn is under way."""
     run = _NEWEST.first(session.pk)
     if run is not None and run.status in _UNDER_WAY:
-        return Standing(word=_word_of_live(run, resumes=False))
+        return LeafState(word=_word_of_live(run, resumes=False))
     return _standing(run.session if run else session, run)
 
 
@@ -148,18 +148,18 @@ _NEWEST = Prepared(
 )
 
 
-def _standing(session: Session, run: Run | None) -> Standing:
-    log = read(session.pk)
+def _standing(session: Session, run: Run | None) -> LeafState:
+    log = read_log(session.pk)
     is_live = run is not None and run.status in _UNDER_WAY
     last = log.state.last_decision
     if log.pending is not None and not is_live:
-        return Standing(word="paused", gate=log.pending)
+        return LeafState(word="paused", gate=log.pending)
     if last is not None and last.action == ABORT:
-        return Standing(word="aborted")
+        return LeafState(word="aborted")
     if verdict := session.data.get("result"):
-        return Standing(word="done", verdict=verdict)
+        return LeafState(word="done", verdict=verdict)
     if is_live or run is None:
-        return Standing(word=_word_of_live(run, resumes=last is not None))
+        return LeafState(word=_word_of_live(run, resumes=last is not None))
     return _at_rest(session, run, log)
 
 
@@ -169,18 +169,18 @@ def _word_of_live(run: Run | None, *, resumes: bool) -> Word:
     return "queued" if run is None or run.status == RunStatus.QUEUED else "running"
 
 
-def _at_rest(session: Session, run: Run, log: Log) -> Standing:
+def _at_rest(session: Session, run: Run, log: SessionLog) -> LeafState:
     """Nothing is under way and nobody is asked."""
     if run.status == RunStatus.FAILED:
         gave_up = session.state == SessionState.PAUSED
-        return Standing(
+        return LeafState(
             word="failed" if gave_up else "retrying",
             reason="error",
             message=run.error,
             attempts=session.error_streak,
         )
     if failed := session.data.get("failed"):
-        return Standing(word="failed", reason=failed["reason"], message=failed["message"])
+        return LeafState(word="failed", reason=failed["reason"], message=failed["message"])
     if log.is_withheld:
-        return Standing(word="expired", reason="expired", message="Nobody decided in time.")
-    return Standing(word="queued")
+        return LeafState(word="expired", reason="expired", message="Nobody decided in time.")
+    return LeafState(word="queued")

@@ -30,9 +30,9 @@ from workspace.protocols.leaf.server import decisions, publishing, replies, sess
 from workspace.protocols.leaf.server.decisions import Turned
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in
 from workspace.protocols.leaf.server.sessions import Conflict
-from workspace.protocols.leaf.server.state import Standing
-from workspace.protocols.leaf.server.volume import Missing, Outside, Unreadable, Volume
-from workspace.protocols.leaf.wire import BadEnvelope, Envelope, Item, compact
+from workspace.protocols.leaf.server.state import LeafState
+from workspace.protocols.leaf.server.volume import Missing, Outside, UnreadableItem, Volume
+from workspace.protocols.leaf.wire import BadEnvelope, Envelope, WorkItem, compact_json
 
 log_ = logging.getLogger(__name__)
 
@@ -99,11 +99,11 @@ def _refused(refuse: Refuse) -> HttpResponse:
 
 
 def _json(said: dict[str, Any], **more: Any) -> HttpResponse:
-    return HttpResponse(compact(said), content_type="application/json", **more)
+    return HttpResponse(compact_json(said), content_type="application/json", **more)
 
 
 def _runs(request: HttpRequest) -> HttpResponse:
-    key = api_keys.require(request, "run:create")
+    key = api_keys.require_key(request, "run:create")
     envelope = wire.read_envelope(_body(request))
     agent = _agent(key, envelope.agent)
     volume = _checked_volume(agent, envelope)
@@ -116,7 +116,7 @@ def _runs(request: HttpRequest) -> HttpResponse:
         _gone_on(session, key)
         _publish(session)
         return _json(replies.accepted(envelope, turned), status=202)
-    with wait_for_session.on(session.pk) as wait:
+    with wait_for_session.listen_to_session(session.pk) as wait:
         standing = _gone_on(session, key)
         standing = wait.until(standing, lambda: state.glance(session), _Patience())
     return _answer(session, standing, turned)
@@ -161,7 +161,7 @@ def _session(
     agent: Agent, key: ApiKey, envelope: Envelope, volume: Volume | None
 ) -> Session | HttpResponse:
     """The session an envelope names, opened if it is new; or the answer, if its inputs are bad."""
-    session = sessions.find(agent, envelope.session_id, envelope.tenant)
+    session = sessions.find_session(agent, envelope.session_id, envelope.tenant)
     item = _item(envelope, volume)
     if session is not None:
         sessions.check_same(session, envelope, item)
@@ -173,13 +173,13 @@ def _session(
     return opened
 
 
-def _item(envelope: Envelope, volume: Volume | None) -> Item | None:
+def _item(envelope: Envelope, volume: Volume | None) -> WorkItem | None:
     """The item, from the envelope or its inputs file; None for a file that holds none."""
     if envelope.refs is None or volume is None:
         return envelope.item
     try:
         return wire.validate_item(volume.read(envelope.refs.inputs_ref))
-    except (Unreadable, BadEnvelope, Outside):
+    except (UnreadableItem, BadEnvelope, Outside):
         return None
 
 
@@ -204,21 +204,21 @@ def _decide(
             sent = volume.read(envelope.refs.decision_ref)
         except Missing:
             return None
-        except (Unreadable, Outside) as error:
-            return decisions.no_decision(session, str(error), envelope.refs.decision_ref)
-    return None if sent is None else decisions.decide(session, sent, key)
+        except (UnreadableItem, Outside) as error:
+            return decisions.record_no_decision(session, str(error), envelope.refs.decision_ref)
+    return None if sent is None else decisions.decide_gate(session, sent, key)
 
 
-def _gone_on(session: Session, key: ApiKey) -> Standing:
+def _gone_on(session: Session, key: ApiKey) -> LeafState:
     """How a session stands; one that came to no end tries again first."""
     found = state.glance(session)
     if found.word not in ("failed", "retrying"):
         return found
-    sessions.go_on(session.pk, key)
+    sessions.continue_session(session.pk, key)
     return state.glance(session)
 
 
-def _answer(session: Session, found: Standing, turned: Turned | None) -> HttpResponse:
+def _answer(session: Session, found: LeafState, turned: Turned | None) -> HttpResponse:
     """What a synchronous call is told once the session has come to rest, or that it has not."""
     facts = _facts(session)
     if found.word == "queued":
@@ -235,7 +235,7 @@ class _Patience:
     def __init__(self) -> None:
         self._since: dict[bool, float] = {}
 
-    def __call__(self, now: Standing) -> float:
+    def __call__(self, now: LeafState) -> float:
         if _at_rest(now):
             return 0
         longest = seconds_of(os.environ.get("LEAF_SYNC_SECONDS"), 600)
@@ -245,7 +245,7 @@ class _Patience:
         return began + longest - time.monotonic()
 
 
-def _at_rest(found: Standing) -> bool:
+def _at_rest(found: LeafState) -> bool:
     return found.is_settled or found.word == "retrying"
 
 
@@ -261,9 +261,9 @@ def _publish(session: Session) -> None:
         _published(session)
 
 
-def _published(session: Session) -> Standing:
+def _published(session: Session) -> LeafState:
     """How the session stood when its files were written, just now."""
-    return _on_volume(lambda: publishing.publish(session.pk))
+    return _on_volume(lambda: publishing.publish_session(session.pk))
 
 
 def _on_volume(work: Callable[[], T]) -> T:
@@ -282,15 +282,15 @@ def _facts(session: Session) -> LeafFacts:
 
 
 def _status(request: HttpRequest) -> HttpResponse:
-    key = api_keys.require(request, "run:read", "run:create")
+    key = api_keys.require_key(request, "run:read", "run:create")
     agent = _agent(key, request.GET.get("agent", ""))
     if "doneMarker" in request.GET or "gateMarker" in request.GET:
         return _json(_status_of_files(agent, request))
     name = request.GET.get("sessionId", "")
     if not name:
         raise Refuse(400, "sessionId_required", "Say which: sessionId, or doneMarker for files.")
-    session = sessions.find(agent, name, request.GET.get("tenant", ""))
-    return _json(replies.status(state.standing(session)) if session else replies.unknown())
+    session = sessions.find_session(agent, name, request.GET.get("tenant", ""))
+    return _json(replies.status(state.current_state(session)) if session else replies.unknown())
 
 
 def _status_of_files(agent: Agent, request: HttpRequest) -> dict[str, Any]:
@@ -323,7 +323,7 @@ def _check_marker(volume: Volume | None, path: str, error: str) -> None:
 def _marker(volume: Volume, path: str) -> dict[str, Any] | None:
     try:
         found = volume.read(path)
-    except Unreadable:
+    except UnreadableItem:
         return None
     return found if isinstance(found, dict) else None
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agents.text import json_input
-from workspace.protocols.leaf.wire import compact
+from workspace.protocols.leaf.wire import compact_json
 
 MAX_BYTES = 256 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -28,11 +28,11 @@ class Outside(ValueError):
     """A path that is not below the volume, or cannot be one."""
 
 
-class Unreadable(ValueError):
+class UnreadableItem(ValueError):
     """A file that is not there, is no plain file, is too large, or is not JSON."""
 
 
-class Missing(Unreadable):
+class Missing(UnreadableItem):
     """There is no such file."""
 
 
@@ -62,9 +62,9 @@ class Volume:
         """The JSON of a file. Raises Unreadable, and Outside for a path that leads out."""
         text = self.text(path)
         try:
-            return json_input.read(text)
+            return json_input.read_json(text)
         except ValueError as error:
-            raise Unreadable(f"{path}: {_why(error)}") from error
+            raise UnreadableItem(f"{path}: {_why(error)}") from error
 
     def text(self, path: str) -> str:
         """The text of a plain file of UTF-8. Raises Unreadable and Outside."""
@@ -75,7 +75,7 @@ class Volume:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise Missing(f"{path}: {_why(error)}") from error
         except (OSError, ValueError) as error:
-            raise Unreadable(f"{path}: {_why(error)}") from error
+            raise UnreadableItem(f"{path}: {_why(error)}") from error
 
     def write(self, path: str, value: object) -> None:
         """Put a file there in one move, with the folders on the way. Raises OSError and Outside."""
@@ -83,7 +83,7 @@ class Volume:
         with self._folder(folders, make=True) as folder:
             half = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
             try:
-                _write_whole(half, folder, compact(value).encode())
+                _write_whole(half, folder, compact_json(value).encode())
                 os.rename(half, name, src_dir_fd=folder, dst_dir_fd=folder)
                 os.fsync(folder)
             except BaseException:
@@ -95,7 +95,7 @@ class Volume:
         """Write unless the file says the same already, whatever it says of ``apart_from``."""
         try:
             there = self.read(path)
-        except Unreadable:
+        except UnreadableItem:
             there = None
         if isinstance(there, dict) and _without(there, apart_from) == _without(value, apart_from):
             return

@@ -76,7 +76,7 @@ class Frames:
         if not line.strip():
             return []
         try:
-            frame = json_input.read(line)
+            frame = json_input.read_json(line)
             return self._request(frame) if "method" in frame else self._response(frame)
         except (ValueError, TypeError, AttributeError):
             # A banner, a cut line, something nested beyond reason: acpx goes on, so do we.

@@ -16,7 +16,7 @@ ALLOW = OptionDraft("allow", "Allow once", style=Style.PRIMARY, meaning=Meaning.
 REFUSE = OptionDraft("refuse", "Refuse", meaning=Meaning.DENY)
 
 
-def approval(escalation: Escalation, request_prefix: str) -> AskDraft | Ignored:
+def draft_approval(escalation: Escalation, request_prefix: str) -> AskDraft | Ignored:
     """The approval to ask for, or why it cannot be bound."""
     try:
         digest = action_hash(escalation.tool, escalation.input)

@@ -38,11 +38,11 @@ NOT_APPROVED = 77
 
 def main(argv: list[str]) -> int:
     if argv[:1] == ["--once"]:
-        return once(argv[1:], Worker(os.environ.get(VARIABLE, "")))
+        return run_once(argv[1:], Worker(os.environ.get(VARIABLE, "")))
     if not argv:
         sys.stderr.write("usage: approved_tools.py AGENT [ARGUMENT …]\n")
         return 2
-    gate = Gate(Worker(os.environ.get(VARIABLE, "")))
+    gate = GateProxy(Worker(os.environ.get(VARIABLE, "")))
     agent = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     to_agent = _Writer(agent.stdin)
     threading.Thread(target=_pass_on, args=(sys.stdin.buffer, to_agent), daemon=True).start()
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
     return agent.wait()
 
 
-def once(argv: list[str], worker: Grants) -> int:
+def run_once(argv: list[str], worker: Grants) -> int:
     """Run a command for what it is approved for, and write down how it ended. Its exit code."""
     try:
         operation, params, dashes, *command = argv
@@ -110,7 +110,7 @@ class Worker:
         return None
 
 
-class Gate:
+class GateProxy:
     """Answers what is approved, and listens how it ends."""
 
     def __init__(self, grants: Grants) -> None:

@@ -45,7 +45,7 @@ class GrantsOfTurn:
 
     async def take(self, operation: str, params: Any) -> int | None:
         begun = await in_database(
-            grants.begin,
+            grants.begin_effect,
             session_id=self._turn.session_id,
             operation=operation,
             params=params,
@@ -60,7 +60,7 @@ class GrantsOfTurn:
     async def end(self, number: int, *, happened: bool) -> None:
         if begun := self._begun.pop(number, None):
             words = "The agent said so."
-            await in_database(grants.finish, begun, happened=happened, detail=words)
+            await in_database(grants.finish_effect, begun, happened=happened, detail=words)
 
 
 Books = Callable[[Turn], Book]
@@ -94,7 +94,7 @@ async def socket_for(book: Book, folder: Path) -> AsyncIterator[str]:
 async def _answer(book: Book, line: bytes) -> object:
     """The number of what is taken, true for an end, null for what makes no sense."""
     try:
-        asked = json_input.read(line)
+        asked = json_input.read_json(line)
         if isinstance(asked.get("take"), str):
             return await book.take(asked["take"], asked["params"])
         if type(asked["end"]) is int:

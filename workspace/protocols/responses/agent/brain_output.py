@@ -18,7 +18,7 @@ from typing import Any
 
 from agents.running.runtime import Ignored, Said, Step
 from agents.text import json_input
-from workspace.protocols.responses.wire import Json, compact
+from workspace.protocols.responses.wire import Json, compact_json
 
 Heard = Said | Step | Ignored
 
@@ -89,7 +89,7 @@ class BrainOutput:
     def _step(self, told: Json) -> Iterator[Heard]:
         self._steps += 1
         arguments = told.get("arguments")
-        detail = compact(arguments if isinstance(arguments, dict) else {})
+        detail = compact_json(arguments if isinstance(arguments, dict) else {})
         name = str(told.get("name") or "step")[:64]
         yield Step(f"{self._prefix}{self._steps}", name, detail=detail)
 
@@ -100,7 +100,7 @@ class BrainOutput:
     def _cost_part(self, told: Json) -> Iterator[Heard]:
         amount = _amount(told.get("usd"))
         if amount is None:
-            yield Ignored(compact(told)[:200], "this is no amount of US dollars")
+            yield Ignored(compact_json(told)[:200], "this is no amount of US dollars")
             return
         self._told_cost, self._parts = True, self._parts + amount
 
@@ -142,7 +142,7 @@ def _object(line: str) -> Json | None:
     if not line.startswith("{"):
         return None
     try:
-        found = json_input.read(line)
+        found = json_input.read_json(line)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

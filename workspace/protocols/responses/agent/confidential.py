@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import regex
 
-from workspace.protocols.responses.agent.question_file import Question
+from workspace.protocols.responses.agent.question_file import FileQuestion
 
 FIXED_PROMPT = "The agent needs a decision that it may not put into words here. What should it do?"
 LONGEST_OPTION = 40
@@ -29,17 +29,17 @@ _ADDRESS = re.compile(
 )
 
 
-def shown(question: Question, foreseen: Sequence[str]) -> Question:
+def shown(question: FileQuestion, foreseen: Sequence[str]) -> FileQuestion:
     """The question itself, or the fixed prompt in its place. ``foreseen`` are regular expressions.
 
     Essentials never leave; the host keeps them for the next turn.
     """
     if _may_leave(question, foreseen):
         return question
-    return Question(FIXED_PROMPT, essentials=question.essentials)
+    return FileQuestion(FIXED_PROMPT, essentials=question.essentials)
 
 
-def _may_leave(question: Question, foreseen: Sequence[str]) -> bool:
+def _may_leave(question: FileQuestion, foreseen: Sequence[str]) -> bool:
     return any(_matches(pattern, question.text) for pattern in foreseen) and not any(
         len(option) > LONGEST_OPTION or names_a_place(option) for option in question.options
     )

@@ -6,15 +6,15 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agents.running.processes import Command, CouldNotStartError, Exited, minimal_env, run
-from workspace.protocols.responses.settings import HybridSettings
-from workspace.protocols.responses.wire import Json, compact
+from agents.running.processes import Command, CouldNotStartError, Exited, minimal_env, run_command
+from workspace.protocols.responses.settings import ResponsesSettings
+from workspace.protocols.responses.wire import Json, compact_json
 
 SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class PostprocessFacts:
     """How a turn ended. ``published`` when the brain left the file that says so."""
 
     first_turn: bool
@@ -23,7 +23,7 @@ class Facts:
     request: Json
 
 
-def gate(facts: Facts, settings: HybridSettings) -> str:
+def gate_draft(facts: PostprocessFacts, settings: ResponsesSettings) -> str:
     """Why a turn fails that passed a mandatory gate by; empty when it did not. Later turns may."""
     if not settings.mandatory_gate or not facts.first_turn or facts.hitl_paused:
         return ""
@@ -32,15 +32,17 @@ def gate(facts: Facts, settings: HybridSettings) -> str:
     return "Its first turn must ask, and it asked nothing; nothing was published."
 
 
-def alert(facts: Facts, settings: HybridSettings) -> str:
+def alert_event(facts: PostprocessFacts, settings: ResponsesSettings) -> str:
     """What the owner must hear at once, in words."""
-    passed_by = bool(gate(facts, settings)) and facts.published
+    passed_by = bool(gate_draft(facts, settings)) and facts.published
     return (
         "Something was published past the mandatory gate. Nobody approved it." if passed_by else ""
     )
 
 
-async def command(facts: Facts, settings: HybridSettings, directory: Path) -> str:
+async def run_postprocess(
+    facts: PostprocessFacts, settings: ResponsesSettings, directory: Path
+) -> str:
     """Run the agent's own check, if it has one. Why the turn fails; empty when it passes."""
     if not settings.postprocess:
         return ""
@@ -48,12 +50,12 @@ async def command(facts: Facts, settings: HybridSettings, directory: Path) -> st
         argv=tuple(settings.postprocess),
         cwd=str(directory),
         env=minimal_env(settings.env_allow, {**settings.env, "RUN_DIR": str(directory)}),
-        stdin=compact(asdict(facts)) + "\n",
+        stdin=compact_json(asdict(facts)) + "\n",
         wall_clock_seconds=SECONDS,
     )
     ended: Exited | None = None
     try:
-        async with aclosing(run(check)) as happening:
+        async with aclosing(run_command(check)) as happening:
             async for event in happening:
                 ended = event if isinstance(event, Exited) else ended
     except CouldNotStartError as error:

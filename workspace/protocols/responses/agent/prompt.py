@@ -6,8 +6,8 @@ import json
 import re
 
 from agents.running.runtime import AgentFacts
-from workspace.protocols.responses.agent.work import Given, Job
-from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.agent.work import BrainJob, WorkInput
+from workspace.protocols.responses.settings import ResponsesSettings
 
 USUAL = """{contract}
 
@@ -37,7 +37,9 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
-def prompt(agent: AgentFacts, settings: HybridSettings, job: Job, *, emptied: bool) -> str:
+def write_prompt(
+    agent: AgentFacts, settings: ResponsesSettings, job: BrainJob, *, emptied: bool
+) -> str:
     """The whole prompt. Each slot is filled once: nothing that is filled in is looked at again."""
     slots = {
         "contract": agent.contract.strip(),
@@ -52,7 +54,7 @@ def prompt(agent: AgentFacts, settings: HybridSettings, job: Job, *, emptied: bo
     return _BLANK_LINES.sub("\n\n", filled).strip() + "\n"
 
 
-def _notes(settings: HybridSettings, job: Job, *, emptied: bool) -> list[str]:
+def _notes(settings: ResponsesSettings, job: BrainJob, *, emptied: bool) -> list[str]:
     notes = [UNATTENDED]
     if settings.hitl:
         notes.append(settings.hitl_note)
@@ -64,7 +66,7 @@ def _notes(settings: HybridSettings, job: Job, *, emptied: bool) -> list[str]:
     return notes
 
 
-def answers_clause(answer: Given) -> str:
+def answers_clause(answer: WorkInput) -> str:
     """The owner's answer, verbatim and quoted, for this one turn."""
     clause = (
         f"Your question {quoted(answer.question)} ({answer.call_id}) was answered by your owner. "
@@ -75,7 +77,7 @@ def answers_clause(answer: Given) -> str:
     return f"# The answer\n\n{clause}"
 
 
-def _conversation(job: Job) -> str:
+def _conversation(job: BrainJob) -> str:
     told = [*job.conversation, *job.beside]
     if not told:
         return ""

@@ -13,9 +13,9 @@ import stat
 from dataclasses import dataclass, field
 
 from agents.text import json_input
-from agents.text.storable import is_blank, storable
-from workspace.protocols.responses.agent.run_directory import DirectoryLost, Pinned
-from workspace.protocols.responses.wire import Json, compact
+from agents.text.storable import is_blank, make_storable
+from workspace.protocols.responses.agent.run_directory import DirectoryLost, PinnedDirectory
+from workspace.protocols.responses.wire import Json, compact_json
 
 NAME = "hitl_request.json"
 MAX_BYTES = 64 * 1024
@@ -35,7 +35,7 @@ class BadQuestion(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
+class FileQuestion:
     """What a brain asks. ``wish`` is the id it chose, as it wrote it; ``essentials`` come back."""
 
     text: str
@@ -44,7 +44,7 @@ class Question:
     essentials: Json = field(default_factory=dict)
 
 
-def read(directory: Pinned) -> Question | None:
+def read_question_file(directory: PinnedDirectory) -> FileQuestion | None:
     """The question of the turn that just ended, if there is one. Raises BadQuestion."""
     try:
         directory.check()
@@ -85,23 +85,23 @@ def _whole(fd: int) -> bytes:
 
 def _parsed(raw: bytes) -> Json:
     try:
-        found = json_input.read_strictly(raw)
+        found = json_input.read_json_strictly(raw)
     except ValueError as error:
         raise BadQuestion("is not JSON in UTF-8.") from error
     if not isinstance(found, dict):
         raise BadQuestion("holds no JSON object.")
-    if storable(found) != found:
+    if make_storable(found) != found:
         raise BadQuestion("holds a character or number that cannot be kept.")
     return found
 
 
-def _question(found: Json) -> Question:
+def _question(found: Json) -> FileQuestion:
     text = found.get("question")
     if not isinstance(text, str) or is_blank(text):
         raise BadQuestion("has no question text.")
     if len(text) > MAX_QUESTION:
         raise BadQuestion(f"asks in more than {MAX_QUESTION} characters.")
-    return Question(
+    return FileQuestion(
         text.strip(), _options(found.get("options")), found.get("request_id"), _essentials(found)
     )
 
@@ -122,7 +122,7 @@ def _options(given: object) -> tuple[str, ...]:
 
 def _essentials(found: Json) -> Json:
     given = found.get("essentials") or {}
-    if not isinstance(given, dict) or len(compact(given)) > MAX_ESSENTIALS:
+    if not isinstance(given, dict) or len(compact_json(given)) > MAX_ESSENTIALS:
         raise BadQuestion(
             f"has essentials that are no object of {MAX_ESSENTIALS} bytes at the most."
         )

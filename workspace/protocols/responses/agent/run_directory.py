@@ -34,7 +34,7 @@ class DirectoryInUse(Exception):
 
 
 @dataclass(frozen=True)
-class Pinned:
+class PinnedDirectory:
     """An open run directory. ``is_new`` when it held nothing to begin with."""
 
     path: Path
@@ -66,7 +66,7 @@ class Pinned:
 
 
 @contextmanager
-def pinned(path: Path) -> Iterator[Pinned]:
+def pin_directory(path: Path) -> Iterator[PinnedDirectory]:
     """The run directory of a chain, made if it is missing, held for one turn.
 
     Raises OSError when it cannot be made or opened, DirectoryInUse when another turn holds it.
@@ -76,7 +76,7 @@ def pinned(path: Path) -> Iterator[Pinned]:
     try:
         _lock(fd)
         os.utime(fd)
-        yield Pinned(path, fd, is_new=not os.listdir(fd))  # noqa: PTH208 -- as above
+        yield PinnedDirectory(path, fd, is_new=not os.listdir(fd))  # noqa: PTH208 -- as above
     finally:
         os.close(fd)
 
@@ -93,16 +93,16 @@ def _lock(fd: int) -> None:
 _swept: dict[Path, float] = {}
 
 
-def sweep_if_due(folder: Path, *, older_than: float) -> None:
+def sweep_run_directories_if_due(folder: Path, *, older_than: float) -> None:
     """Sweep, unless this process has looked there a moment ago."""
     now = time.monotonic()
     last = _swept.get(folder)
     if last is None or now - last >= min(SWEEP_EVERY, older_than):
         _swept[folder] = now
-        sweep(folder, older_than=older_than)
+        sweep_run_directories(folder, older_than=older_than)
 
 
-def sweep(folder: Path, *, older_than: float) -> list[Path]:
+def sweep_run_directories(folder: Path, *, older_than: float) -> list[Path]:
     """Remove the run directories in a folder that no turn has used for so many seconds.
 
     One that is in use is left alone. Returns what was removed.

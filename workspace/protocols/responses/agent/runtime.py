@@ -19,11 +19,18 @@ from pydantic import BaseModel
 
 from agents.db.retrying import in_database
 from agents.lifecycle import Outcome
-from agents.running.processes import Command, CouldNotStartError, Exited, Spawned, minimal_env, run
+from agents.running.processes import (
+    Command,
+    CouldNotStartError,
+    Exited,
+    Spawned,
+    minimal_env,
+    run_command,
+)
 from agents.running.runtime import Ended, Ignored, Noticed, Started, Turn, TurnEvent, Usage
 from asks.drafts import AskDraft, OptionDraft
 from workspace.local.state import state_dir
-from workspace.protocols.common.turn_settings import Over, settings_of
+from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.responses.agent import (
     confidential,
     postprocess,
@@ -31,14 +38,14 @@ from workspace.protocols.responses.agent import (
     run_directory,
 )
 from workspace.protocols.responses.agent.brain_output import BrainOutput
-from workspace.protocols.responses.agent.postprocess import Facts
-from workspace.protocols.responses.agent.prompt import prompt, quoted
-from workspace.protocols.responses.agent.question_file import BadQuestion, Question
-from workspace.protocols.responses.agent.run_directory import DirectoryInUse, Pinned
-from workspace.protocols.responses.agent.work import Job, Nothing, begin
+from workspace.protocols.responses.agent.postprocess import PostprocessFacts
+from workspace.protocols.responses.agent.prompt import quoted, write_prompt
+from workspace.protocols.responses.agent.question_file import BadQuestion, FileQuestion
+from workspace.protocols.responses.agent.run_directory import DirectoryInUse, PinnedDirectory
+from workspace.protocols.responses.agent.work import BrainJob, NothingToDo, begin_work
 from workspace.protocols.responses.server.ids import request_id
-from workspace.protocols.responses.settings import HybridSettings
-from workspace.protocols.responses.wire import compact
+from workspace.protocols.responses.settings import ResponsesSettings
+from workspace.protocols.responses.wire import compact_json
 
 Reader = Callable[..., Awaitable[Any]]
 #: What a card shows of a request: bytes as JSON, of a larger one so many values. A character of JSON
@@ -47,23 +54,23 @@ SHOWN_BYTES, SHOWN_VALUES, ESCAPED = 48 * 1024, 40, 6
 STDERR_SHOWN = 500
 
 
-class HybridRuntime:
+class ResponsesRuntime:
     """Runs any brain. ``read`` does database work from the event loop."""
 
     key = "responses"
-    settings_model: type[BaseModel] = HybridSettings
+    settings_model: type[BaseModel] = ResponsesSettings
 
     def __init__(self, read: Reader = in_database) -> None:
         self._read = read
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
-            settings = settings_of(turn, HybridSettings)
-        except Over as over:
+            settings = settings_of(turn, ResponsesSettings)
+        except TurnEnded as over:
             yield over.ended
             return
-        job: Job | Nothing = await self._read(begin, turn, settings)
-        if isinstance(job, Nothing):
+        job: BrainJob | NothingToDo = await self._read(begin_work, turn, settings)
+        if isinstance(job, NothingToDo):
             yield Ended(outcome=Outcome.NO_WORK, report=job.why)
             return
         work = _Work(turn, settings.tightened(job.request), job)
@@ -80,7 +87,7 @@ def runs_folder(slug: str) -> Path:
 class _Work:
     """One turn of one brain."""
 
-    def __init__(self, turn: Turn, settings: HybridSettings, job: Job) -> None:
+    def __init__(self, turn: Turn, settings: ResponsesSettings, job: BrainJob) -> None:
         self._turn, self._settings, self._job = turn, settings, job
         self._output = BrainOutput(f"{turn.epoch}.")
         self._exited: Exited | None = None
@@ -92,9 +99,11 @@ class _Work:
         folder = runs_folder(self._turn.agent.slug)
         if self._job.is_first:
             idle = self._settings.idle_timeout_seconds
-            await asyncio.to_thread(run_directory.sweep_if_due, folder, older_than=idle)
+            await asyncio.to_thread(
+                run_directory.sweep_run_directories_if_due, folder, older_than=idle
+            )
         try:
-            with run_directory.pinned(folder / self._job.root) as directory:
+            with run_directory.pin_directory(folder / self._job.root) as directory:
                 emptied = await asyncio.to_thread(self._prepare, directory)
                 async with aclosing(self._in(directory, emptied=emptied)) as events:
                     async for event in events:
@@ -112,7 +121,7 @@ class _Work:
             return f"Its worker ended {self._turn.epoch - 1} times while it was at work."
         return ""
 
-    def _prepare(self, directory: Pinned) -> bool:
+    def _prepare(self, directory: PinnedDirectory) -> bool:
         """Remove a question that was left over. Returns whether what was saved before is gone."""
         directory.remove(question_file.NAME)
         answer = self._job.answer
@@ -124,7 +133,9 @@ class _Work:
             return True
         return directory.is_new
 
-    async def _in(self, directory: Pinned, *, emptied: bool) -> AsyncGenerator[TurnEvent, None]:
+    async def _in(
+        self, directory: PinnedDirectory, *, emptied: bool
+    ) -> AsyncGenerator[TurnEvent, None]:
         try:
             async with aclosing(self._brain(directory, emptied=emptied)) as events:
                 async for event in events:
@@ -140,9 +151,13 @@ class _Work:
             async for event in concluding:
                 yield event
 
-    async def _brain(self, directory: Pinned, *, emptied: bool) -> AsyncGenerator[TurnEvent, None]:
+    async def _brain(
+        self, directory: PinnedDirectory, *, emptied: bool
+    ) -> AsyncGenerator[TurnEvent, None]:
         """Run the brain; it is ended as soon as it has cost more than it may."""
-        async with aclosing(run(self._command(directory.path, emptied=emptied))) as happening:
+        async with aclosing(
+            run_command(self._command(directory.path, emptied=emptied))
+        ) as happening:
             async for event in happening:
                 if isinstance(event, Spawned):
                     yield Started(event.identity)
@@ -161,7 +176,7 @@ class _Work:
             argv=tuple(settings.command),
             cwd=str(directory),
             env=minimal_env(settings.env_allow, variables),
-            stdin=prompt(self._turn.agent, settings, self._job, emptied=emptied),
+            stdin=write_prompt(self._turn.agent, settings, self._job, emptied=emptied),
             wall_clock_seconds=settings.wall_clock_seconds,
             output_limit_bytes=settings.output_limit_bytes,
         )
@@ -174,7 +189,7 @@ class _Work:
         most, cost = self._settings.max_usd_per_run, self._output.cost
         return most is not None and cost is not None and cost > most
 
-    async def _conclusion(self, directory: Pinned) -> AsyncGenerator[TurnEvent, None]:
+    async def _conclusion(self, directory: PinnedDirectory) -> AsyncGenerator[TurnEvent, None]:
         """What the turn came to, once nothing of the brain is left running."""
         if self._costs_too_much():
             most = self._settings.max_usd_per_run
@@ -194,10 +209,10 @@ class _Work:
             yield self._failed(str(error), for_good=True)
             return
         facts = self._facts(directory, question)
-        if alert := postprocess.alert(facts, self._settings):
+        if alert := postprocess.alert_event(facts, self._settings):
             yield Noticed(alert)
-        words = postprocess.gate(facts, self._settings)
-        words = words or await postprocess.command(facts, self._settings, directory.path)
+        words = postprocess.gate_draft(facts, self._settings)
+        words = words or await postprocess.run_postprocess(facts, self._settings, directory.path)
         yield self._failed(words, for_good=True) if words else self._done(question)
 
     def _broken_off(self) -> str:
@@ -216,28 +231,28 @@ class _Work:
         said = "" if self._settings.confidential else exited.stderr.strip()[-STDERR_SHOWN:]
         return f"{words} {said}".strip()
 
-    def _question(self, directory: Pinned) -> Question | None:
-        question = question_file.read(directory)
+    def _question(self, directory: PinnedDirectory) -> FileQuestion | None:
+        question = question_file.read_question_file(directory)
         if question is not None and not self._settings.hitl:
             raise BadQuestion("is there, and this agent may not ask.")
         if question is not None and self._settings.confidential:
             return confidential.shown(question, self._settings.hitl_questions)
         return question
 
-    def _facts(self, directory: Pinned, question: Question | None) -> Facts:
+    def _facts(self, directory: PinnedDirectory, question: FileQuestion | None) -> PostprocessFacts:
         try:
             os.stat(self._settings.published_file, dir_fd=directory.fd, follow_symlinks=False)
             published = True
         except OSError:
             published = False
-        return Facts(
+        return PostprocessFacts(
             first_turn=self._job.is_first,
             hitl_paused=question is not None,
             published=published,
             request=self._job.request or {},
         )
 
-    def _done(self, question: Question | None) -> Ended:
+    def _done(self, question: FileQuestion | None) -> Ended:
         text = self._output.text
         if question is None:
             return Ended(outcome=Outcome.WORK_DONE, report=text)
@@ -250,7 +265,7 @@ class _Work:
             session_data={**self._turn.session_data, "asked": asked},
         )
 
-    def _draft(self, question: Question) -> AskDraft:
+    def _draft(self, question: FileQuestion) -> AskDraft:
         request = None if self._settings.confidential else self._job.request
         return AskDraft(
             request_key=request_id(question.wish),
@@ -275,7 +290,7 @@ def _shown(request: dict[str, Any]) -> dict[str, Any]:
     """The request as a card shows it: itself, or as much of each of its first values as there is
     room for.
     """
-    if len(compact(request)) <= SHOWN_BYTES:
+    if len(compact_json(request)) <= SHOWN_BYTES:
         return request
     room = SHOWN_BYTES // SHOWN_VALUES // ESCAPED
     values = list(request.items())[:SHOWN_VALUES]

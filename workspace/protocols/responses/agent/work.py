@@ -22,12 +22,17 @@ from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server import store
-from workspace.protocols.responses.server.events import Stream
+from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.server.ids import new_id
 from workspace.protocols.responses.server.request import request_of, text_of
-from workspace.protocols.responses.server.store import Wanted
-from workspace.protocols.responses.settings import HybridSettings
-from workspace.protocols.responses.wire import Json, compact, function_call_output, input_message
+from workspace.protocols.responses.server.store import NewResponse
+from workspace.protocols.responses.settings import ResponsesSettings
+from workspace.protocols.responses.wire import (
+    Json,
+    compact_json,
+    function_call_output,
+    input_message,
+)
 
 REMEMBERED_TURNS = 10
 _TIMES = re.compile(r"~\d+\Z")
@@ -35,7 +40,7 @@ REMEMBERED_WORDS = 2_000
 
 
 @dataclass(frozen=True)
-class Given:
+class WorkInput:
     """An answer, as its brain is told. ``essentials`` are what it put into its question."""
 
     call_id: str
@@ -46,7 +51,7 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class BrainJob:
     """One turn's work. ``request`` is None only when it could not be recovered.
 
     ``failures`` are those in a row before it; ``for_caller`` when a program asked for it, which is
@@ -56,7 +61,7 @@ class Job:
     response: str
     root: str
     request: Json | None
-    answer: Given | None
+    answer: WorkInput | None
     turn: int
     failures: int
     for_caller: bool
@@ -72,14 +77,14 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NothingToDo:
     """There is no work for this run, and why."""
 
     why: str
 
 
 @transaction.atomic
-def begin(turn: Turn, settings: HybridSettings) -> Job | Nothing:
+def begin_work(turn: Turn, settings: ResponsesSettings) -> BrainJob | NothingToDo:
     """Bind the run of a turn to its response and say that it is under way. Raises ClaimLost.
 
     Doing it again finds the same response.
@@ -89,16 +94,16 @@ def begin(turn: Turn, settings: HybridSettings) -> Job | Nothing:
         raise ClaimLost
     session = run.session
     response = _response_of(session, run, settings)
-    if isinstance(response, Nothing):
+    if isinstance(response, NothingToDo):
         return response
     response.run = run
-    stream = Stream(response)
+    stream = ResponseStream(response)
     stream.begun()
     stream.save()
     return _job(session, response, settings)
 
 
-def _response_of(session: Session, run: Run, settings: HybridSettings) -> Response | Nothing:
+def _response_of(session: Session, run: Run, settings: ResponsesSettings) -> Response | NothingToDo:
     under_way = _under_way(session)
     groups = _groups(session, run, under_way)
     bound = next((one for one in under_way.values() if one.run_id == run.pk), None)
@@ -181,20 +186,22 @@ def _keep(session: Session, run: Run, groups: _Groups, kept: tuple[str, int] | N
     others = [item.pk for key, items in groups.items() if key != kept for item in items]
     if others:
         InboxItem.objects.filter(pk__in=others).update(state=InboxState.QUEUED, leased_by=None)
-        wakes.wake(session, Cause.HUMAN)
-        transitions.restate(session, run)
+        wakes.wake_session(session, Cause.HUMAN)
+        transitions.store_status(session, run)
 
 
-def _of_words(session: Session, items: Iterable[InboxItem], settings: HybridSettings) -> Response:
+def _of_words(
+    session: Session, items: Iterable[InboxItem], settings: ResponsesSettings
+) -> Response:
     text = "\n\n".join(item.body for item in items)
     request = request_of(text)
-    wanted = Wanted(
+    wanted = NewResponse(
         request=request,
         items=[input_message("user", [{"type": "input_text", "text": text}])],
         commentary=settings.steps == "commentary",
         confidential=settings.tightened(request).confidential,
     )
-    return store.make(session, wanted, previous=_last(session))
+    return store.make_response(session, wanted, previous=_last(session))
 
 
 def _last(session: Session) -> Response | None:
@@ -208,20 +215,20 @@ def _answer_once_more(session: Session, ask_id: int) -> Response:
     verdict = ask.verdict
     text = verdict.option_label or verdict.text
     wanted = resumed(asker, ask.request_key, text)
-    return store.make(session, wanted, previous=asker, root=root_of(asker))
+    return store.make_response(session, wanted, previous=asker, root=root_of(asker))
 
 
 def _request_once_more(session: Session, failed: Response) -> Response:
     """Another response for a request whose own one failed."""
     items = [{**row.data, "id": new_id("msg")} for row in failed.inputs.order_by("position")]
-    wanted = Wanted(
+    wanted = NewResponse(
         request=failed.request,
         items=items,
         model=failed.body["model"],
         commentary=failed.commentary,
         confidential=failed.confidential,
     )
-    return store.make(session, wanted, previous=failed.previous)
+    return store.make_response(session, wanted, previous=failed.previous)
 
 
 def call_id_of(request_key: str) -> str:
@@ -233,9 +240,9 @@ def root_of(response: Response) -> Response:
     return response.root or response
 
 
-def resumed(asker: Response, request_key: str, answer: str) -> Wanted:
+def resumed(asker: Response, request_key: str, answer: str) -> NewResponse:
     """What the turn after an answer is: the original request goes with it."""
-    return Wanted(
+    return NewResponse(
         request=asker.request,
         items=[function_call_output(call_id_of(request_key), answer)],
         model=asker.body["model"],
@@ -244,7 +251,7 @@ def resumed(asker: Response, request_key: str, answer: str) -> Wanted:
     )
 
 
-def _unasked(session: Session, settings: HybridSettings) -> Response | Nothing:
+def _unasked(session: Session, settings: ResponsesSettings) -> Response | NothingToDo:
     """A run that was given nothing: started by its schedule or a person, or let go of a question."""
     last = _last(session)
     if last is not None and last.paused and not last.let_go:
@@ -252,27 +259,27 @@ def _unasked(session: Session, settings: HybridSettings) -> Response | Nothing:
         statuses = set(asks.values_list("status", flat=True))
         if AskStatus.OPEN not in statuses and AskStatus.ANSWERED not in statuses:
             Response.objects.filter(pk=last.pk).update(let_go=True)
-            return Nothing("The question was closed without an answer. Nothing was run.")
+            return NothingToDo("The question was closed without an answer. Nothing was run.")
     if not session.is_home:
-        return Nothing("There is nothing to do in this session. Write to it to go on.")
-    wanted = Wanted(
+        return NothingToDo("There is nothing to do in this session. Write to it to go on.")
+    wanted = NewResponse(
         request=settings.default_request,
         items=[
             input_message(
-                "user", [{"type": "input_text", "text": compact(settings.default_request)}]
+                "user", [{"type": "input_text", "text": compact_json(settings.default_request)}]
             )
         ],
         commentary=settings.steps == "commentary",
         confidential=settings.tightened(settings.default_request).confidential,
     )
-    return store.make(session, wanted)
+    return store.make_response(session, wanted)
 
 
-def _job(session: Session, response: Response, settings: HybridSettings) -> Job:
+def _job(session: Session, response: Response, settings: ResponsesSettings) -> BrainJob:
     inputs = [row.data for row in response.inputs.order_by("position")]
     beside = tuple(_messages(inputs))
     answer = _answer(session, response, inputs) if response.root_id else None
-    return Job(
+    return BrainJob(
         response=response.public_id,
         root=root_of(response).public_id,
         request=response.request,
@@ -289,7 +296,7 @@ def _job(session: Session, response: Response, settings: HybridSettings) -> Job:
     )
 
 
-def _answer(session: Session, response: Response, inputs: list[Json]) -> Given | None:
+def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInput | None:
     for item in inputs:
         if item["type"] != "function_call_output":
             continue
@@ -299,7 +306,7 @@ def _answer(session: Session, response: Response, inputs: list[Json]) -> Given |
             output = item["output"]
             text = output if isinstance(output, str) else text_of(output)
             asked_at = asker.ended_at or response.created_at
-            return Given(ask.request_key, ask.prompt, text, asked_at, asker.kept)
+            return WorkInput(ask.request_key, ask.prompt, text, asked_at, asker.kept)
     return None
 
 

@@ -8,18 +8,23 @@ from typing import Any
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Given, Ignored, Started, Turn, TurnEvent, Usage
-from workspace.protocols.common.http_client import Away, ForGood, Garbled
-from workspace.protocols.common.memory import digest, remembered
-from workspace.protocols.common.turn_settings import Over
+from workspace.protocols.common.http_client import GarbledReply, PermanentError, ServerAway
+from workspace.protocols.common.memory import digest_given, load_memory
+from workspace.protocols.common.turn_settings import TurnEnded
 from workspace.protocols.responses.client import owner_asks, sending
-from workspace.protocols.responses.client.endings import Endings
-from workspace.protocols.responses.client.http import Broken, Refused, Server, Unsure
-from workspace.protocols.responses.client.memory import PLACE, Memory, UnderWay
+from workspace.protocols.responses.client.endings import ResponsesEndings
+from workspace.protocols.responses.client.http import (
+    BrokenReply,
+    ResponsesClient,
+    ResponsesRefused,
+    UnsureReply,
+)
+from workspace.protocols.responses.client.memory import PLACE, ResponsesMemory, UnderWay
 from workspace.protocols.responses.client.reply import Reply
 from workspace.protocols.responses.client.sending import Send, Sorted
 from workspace.protocols.responses.client.settings import RemoteSettings
-from workspace.protocols.responses.client.snapshot import Known
-from workspace.protocols.responses.client.stream import follow
+from workspace.protocols.responses.client.snapshot import ResponsesSnapshot
+from workspace.protocols.responses.client.stream import follow_stream
 
 CLOSED = "The question was closed without an answer. Nothing was sent."
 WAITS = "Nothing was sent: it waits for an answer."
@@ -27,13 +32,19 @@ ANSWERED = "the agent asks it again, and it was answered; one question is answer
 ENDED = "Ended by the owner. Nothing more was sent."
 
 
-class Talk:
+class ResponsesConversation:
     """A turn. ``events`` may be closed at any point: what is under way is followed next time."""
 
-    def __init__(self, turn: Turn, settings: RemoteSettings, known: Known, server: Server) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        settings: RemoteSettings,
+        known: ResponsesSnapshot,
+        server: ResponsesClient,
+    ) -> None:
         self._turn, self._settings, self._known, self._server = turn, settings, known, server
-        self.memory = remembered(Memory, PLACE, turn.session_data, turn.left_behind)
-        self.endings = Endings(turn, settings, known, self.memory)
+        self.memory = load_memory(ResponsesMemory, PLACE, turn.session_data, turn.left_behind)
+        self.endings = ResponsesEndings(turn, settings, known, self.memory)
         self._reply = Reply(known.before)
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
@@ -45,7 +56,7 @@ class Talk:
                 async with aclosing(self._carried(one)) as told:
                     async for event in told:
                         yield event
-        except Over as over:
+        except TurnEnded as over:
             yield over.ended
             return
         yield self.endings.well()
@@ -53,7 +64,7 @@ class Talk:
     def _to_do(self) -> Iterator[Send | Ignored]:
         """The requests of this turn, answers first, and what is not sent. Raises Over."""
         memory, settings = self.memory, self._settings
-        given = [one for one in self._turn.given if digest(one) not in memory.done]
+        given = [one for one in self._turn.given if digest_given(one) not in memory.done]
         found = sending.sort(given, memory)
         for one in found.unknown:
             yield Ignored(one.body[:2000], "it was answered and sent before")
@@ -66,21 +77,21 @@ class Talk:
         if self._turn.given:
             self._check_sent(found, closed=closed)
         elif closed or memory.pending:
-            raise Over(self.endings.over(CLOSED if closed else WAITS))
+            raise TurnEnded(self.endings.over(CLOSED if closed else WAITS))
         elif f"run-{self._turn.run_id}" not in memory.done:
             yield sending.usual(self._turn, settings, memory)
 
     def _by_send(self, words: list[Given]) -> list[list[Given]]:
         """What was sent before goes alone: with more in it, it would be another request."""
         batch = self.memory.under_way.batch if self.memory.under_way else []
-        sent = [one for one in words if digest(one) in batch]
-        rest = [one for one in words if digest(one) not in batch]
+        sent = [one for one in words if digest_given(one) in batch]
+        rest = [one for one in words if digest_given(one) not in batch]
         return [part for part in (sent, rest) if part]
 
     def _check_sent(self, found: Sorted, *, closed: bool) -> None:
         """Say so when what was given led to nothing that could be sent."""
         if not self.memory.done and not found.choices and not found.words and not found.unknown:
-            raise Over(self.endings.over(CLOSED if closed else WAITS))
+            raise TurnEnded(self.endings.over(CLOSED if closed else WAITS))
 
     def _forget_closed(self, found: Sorted) -> bool:
         """Drop the questions that were closed unanswered here; whether there were any."""
@@ -98,14 +109,14 @@ class Talk:
     def _chosen(self, choices: list[Given]) -> Send:
         """What the owner said about a conversation that came to no plain end. Raises Over."""
         unsent, choice = self.memory.unsent, str(choices[-1].data.get("option", ""))
-        batch = tuple(digest(one) for one in choices)
+        batch = tuple(digest_given(one) for one in choices)
         if choice == owner_asks.AGAIN and unsent is not None:
             return Send(body=unsent.body, batch=batch, calls=tuple(unsent.calls), said=unsent.said)
         if choice == owner_asks.FRESH:
             return sending.afresh(self._settings, self.memory, batch)
         self.memory.taken(unsent.calls if unsent else [])
         self.memory.unsent = self.memory.under_way = None
-        raise Over(self.endings.over(ENDED, Outcome.WORK_DONE))
+        raise TurnEnded(self.endings.over(ENDED, Outcome.WORK_DONE))
 
     async def _carried(self, send: Send) -> AsyncGenerator[TurnEvent, None]:
         """Send a request and follow its response, or go on with the one that it has already."""
@@ -116,7 +127,9 @@ class Talk:
         else:
             if under_way is not None and not self._settings.idempotent:
                 # A worker died between sending and the server's word.
-                raise Over(self.endings.unsure(send, "A worker ended in the middle of sending."))
+                raise TurnEnded(
+                    self.endings.unsure(send, "A worker ended in the middle of sending.")
+                )
             async with aclosing(self._sent(send)) as told:
                 async for event in told:
                     yield event
@@ -140,27 +153,27 @@ class Talk:
                         yield self._note(send)
                     if self._reply.is_over:
                         break
-        except Broken as broken:
-            trouble = Unsure(str(broken))
-        except (Away, Unsure, Refused, ForGood) as found:
+        except BrokenReply as broken:
+            trouble = UnsureReply(str(broken))
+        except (ServerAway, UnsureReply, ResponsesRefused, PermanentError) as found:
             trouble = found
-        if self._reply.name and isinstance(trouble, ForGood):
-            raise Over(self.endings.broke(str(trouble), for_good=True))
+        if self._reply.name and isinstance(trouble, PermanentError):
+            raise TurnEnded(self.endings.broke(str(trouble), for_good=True))
         if not self._reply.name:
-            trouble = trouble or Garbled("The server's stream named no response.")
-            raise Over(self.endings.not_taken(send, trouble))
+            trouble = trouble or GarbledReply("The server's stream named no response.")
+            raise TurnEnded(self.endings.not_taken(send, trouble))
 
     async def _followed(self, send: Send) -> AsyncGenerator[TurnEvent, None]:
         try:
-            async with aclosing(follow(self._server, self._reply, self._settings)) as events:
+            async with aclosing(follow_stream(self._server, self._reply, self._settings)) as events:
                 async for event in events:
                     yield event
-        except Away as away:
-            raise Over(self.endings.away(away)) from away
-        except Refused as refused:
-            raise Over(self.endings.lost(send, str(refused))) from refused
-        except ForGood as trouble:
-            raise Over(self.endings.broke(str(trouble), for_good=True)) from trouble
+        except ServerAway as away:
+            raise TurnEnded(self.endings.away(away)) from away
+        except ResponsesRefused as refused:
+            raise TurnEnded(self.endings.lost(send, str(refused))) from refused
+        except PermanentError as trouble:
+            raise TurnEnded(self.endings.broke(str(trouble), for_good=True)) from trouble
 
     def _finished(self, send: Send) -> Iterator[TurnEvent]:
         """The response is over: its questions become asks. Raises Over when it failed."""
@@ -170,7 +183,7 @@ class Talk:
         if used := _used(reply):
             yield Usage(used)
         if reply.status != "completed" or reply.envelope.get("status") == "failed":
-            raise Over(self.endings.failed(send, reply.status, reply.error))
+            raise TurnEnded(self.endings.failed(send, reply.status, reply.error))
         memory.taken(send.calls)
         memory.done += send.batch
         memory.last, memory.conversation = reply.name, reply.conversation or memory.conversation

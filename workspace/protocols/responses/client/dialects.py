@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from agents.text import json_input
-from agents.text.storable import is_blank, is_storable, storable
+from agents.text.storable import is_blank, is_storable, make_storable
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from workspace.protocols.responses.wire import REQUEST_INFO, Json
@@ -33,14 +33,14 @@ _OPTION_NAMES = ("options", "choices")
 UNREADABLE = "The agent needs a person, and what it asks cannot be read. Nothing can be sent back."
 
 
-class Choice(BaseModel):
+class RemoteOption(BaseModel):
     """An offered answer: what is shown, and what goes back."""
 
     label: str
     value: Any
 
 
-class Question(BaseModel):
+class RemoteQuestion(BaseModel):
     """A question of a remote agent, as it is remembered until it is answered.
 
     ``response`` is the response that asked, ``place`` its place among its questions, ``times`` how
@@ -54,7 +54,7 @@ class Question(BaseModel):
     place: int = 0
     times: int = 1
     text: str
-    choices: list[Choice] = []
+    choices: list[RemoteOption] = []
     readable: bool = True
     operation: str = ""
     params: Any = None
@@ -136,7 +136,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
 
-def of_item(item: Json) -> Question | None:  # noqa: PLR0911 -- one line for each dialect
+def question_in_item(item: Json) -> RemoteQuestion | None:  # noqa: PLR0911 -- one line for each dialect
     """The question that an output item is; None for any other item."""
     kind = item.get("type")
     if kind == APPROVAL_ITEM:
@@ -160,7 +160,7 @@ def of_item(item: Json) -> Question | None:  # noqa: PLR0911 -- one line for eac
     return _asking("seed", call_id, data, options=options, typed=typed, context=request or {})
 
 
-def of_event(event: Json) -> Question | None:
+def question_in_event(event: Json) -> RemoteQuestion | None:
     """The question that an event beside the items is."""
     if event.get("type") != DEVUI_EVENT:
         return None
@@ -171,13 +171,13 @@ def of_event(event: Json) -> Question | None:
     )
 
 
-def _of_approval(item: Json) -> Question:
+def _of_approval(item: Json) -> RemoteQuestion:
     call_id = str(item.get("id") or "")
     params = _value(item.get("arguments"))
     name = ".".join(str(part) for part in (item.get("server_label"), item.get("name")) if part)
     if not name or params is None:
         return _unreadable("approval", call_id)
-    return Question(
+    return RemoteQuestion(
         dialect="approval",
         call_id=call_id,
         text=f"May it run {name[:200]}?",
@@ -194,7 +194,7 @@ def _asking(
     options: Any = None,
     typed: Any = "",
     context: Json | None = None,
-) -> Question:
+) -> RemoteQuestion:
     text = _text(data)
     if is_blank(text) or not call_id:
         return _unreadable(dialect, call_id)
@@ -205,17 +205,17 @@ def _asking(
     choices = _choices(options)
     if options and not choices:
         text += f"\n\nOffered: {json.dumps(options, ensure_ascii=False)[:2000]}"
-    return Question(
+    return RemoteQuestion(
         dialect=dialect,
         call_id=call_id,
-        text=storable(text)[:MAX_TEXT],
+        text=make_storable(text)[:MAX_TEXT],
         choices=choices,
-        request=storable(context or {}),
+        request=make_storable(context or {}),
     )
 
 
-def _unreadable(dialect: Dialect, call_id: str) -> Question:
-    return Question(dialect=dialect, call_id=call_id, text=UNREADABLE, readable=False)
+def _unreadable(dialect: Dialect, call_id: str) -> RemoteQuestion:
+    return RemoteQuestion(dialect=dialect, call_id=call_id, text=UNREADABLE, readable=False)
 
 
 def _value(arguments: object) -> Any:
@@ -223,7 +223,7 @@ def _value(arguments: object) -> Any:
     if not isinstance(arguments, str):
         return arguments
     try:
-        return json_input.read(arguments)
+        return json_input.read_json(arguments)
     except ValueError:
         return None
 
@@ -240,7 +240,7 @@ def _text(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, default=str) if data else ""
 
 
-def _choices(options: object) -> list[Choice]:
+def _choices(options: object) -> list[RemoteOption]:
     """What is offered, if a person can tell the offers apart; else none, and words are taken."""
     if not isinstance(options, list) or not 0 < len(options) <= MAX_OPTIONS:
         return []
@@ -254,17 +254,17 @@ def _choices(options: object) -> list[Choice]:
     return [choice for choice in choices if choice]
 
 
-def _choice(option: object) -> Choice | None:
+def _choice(option: object) -> RemoteOption | None:
     if isinstance(option, str):
-        return Choice(label=option, value=option)
+        return RemoteOption(label=option, value=option)
     if isinstance(option, dict):
         label = next(
             (option[n] for n in ("label", "title", "name", "id", "value") if n in option), None
         )
         value = next((option[n] for n in ("value", "id", "label") if n in option), label)
-        return Choice(label=label, value=value) if isinstance(label, str) else None
+        return RemoteOption(label=label, value=value) if isinstance(label, str) else None
     if isinstance(option, int | float):
-        return Choice(label=json.dumps(option), value=option)
+        return RemoteOption(label=json.dumps(option), value=option)
     return None
 
 

@@ -10,21 +10,27 @@ from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Turn
 from asks.drafts import AskDraft
 from workspace.protocols.common import turn_endings
-from workspace.protocols.common.http_client import Away
+from workspace.protocols.common.http_client import ServerAway
 from workspace.protocols.responses.client import owner_asks
-from workspace.protocols.responses.client.http import Refused, Unsure
-from workspace.protocols.responses.client.memory import PLACE, Memory, Unsent
+from workspace.protocols.responses.client.http import ResponsesRefused, UnsureReply
+from workspace.protocols.responses.client.memory import PLACE, ResponsesMemory, UnsentInput
 from workspace.protocols.responses.client.sending import Send
 from workspace.protocols.responses.client.settings import RemoteSettings
-from workspace.protocols.responses.client.snapshot import Known
+from workspace.protocols.responses.client.snapshot import ResponsesSnapshot
 
 
-class Endings(turn_endings.Endings):
+class ResponsesEndings(turn_endings.TurnEndings):
     """The ends that a turn with a Responses server may have."""
 
     place = PLACE
 
-    def __init__(self, turn: Turn, settings: RemoteSettings, known: Known, memory: Memory) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        settings: RemoteSettings,
+        known: ResponsesSnapshot,
+        memory: ResponsesMemory,
+    ) -> None:
         super().__init__(turn, settings, memory)
         self.settings, self.known, self.memory = settings, known, memory
 
@@ -43,18 +49,18 @@ class Endings(turn_endings.Endings):
 
     def not_taken(self, send: Send, trouble: Exception) -> Ended:
         """There is no response to follow, for the reason given."""
-        if isinstance(trouble, Unsure) and self.settings.idempotent:
+        if isinstance(trouble, UnsureReply) and self.settings.idempotent:
             return self.broke(str(trouble))
-        if isinstance(trouble, Unsure):
+        if isinstance(trouble, UnsureReply):
             return self.unsure(send, str(trouble))
         self.memory.under_way = None
-        if isinstance(trouble, Away):
+        if isinstance(trouble, ServerAway):
             return self.away(trouble)
-        if isinstance(trouble, Refused):
+        if isinstance(trouble, ResponsesRefused):
             return self._refused(send, trouble)
         return self.broke(str(trouble), for_good=True)
 
-    def _refused(self, send: Send, refused: Refused) -> Ended:
+    def _refused(self, send: Send, refused: ResponsesRefused) -> Ended:
         if refused.code == "already_answered":
             self.memory.taken(send.calls)
             words = f"{refused} It was answered elsewhere, and what came of it is not seen here."
@@ -76,7 +82,7 @@ class Endings(turn_endings.Endings):
 
     def _ask_owner(self, send: Send, draft: AskDraft, words: str) -> Ended:
         """The turn completes, so what it was given is not owed any more: the request is kept."""
-        self.memory.unsent = Unsent(body=send.body, calls=list(send.calls), said=send.said)
+        self.memory.unsent = UnsentInput(body=send.body, calls=list(send.calls), said=send.said)
         self.memory.under_way = None
         self.memory.sends += 1
         return self.end(Outcome.BLOCKED, error=words, ask=draft)

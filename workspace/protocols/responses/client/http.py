@@ -14,7 +14,7 @@ import httpx
 
 from agents.text import json_input
 from workspace.protocols.common import http_client
-from workspace.protocols.common.http_client import Away, Garbled, Json
+from workspace.protocols.common.http_client import GarbledReply, Json, ServerAway
 from workspace.protocols.responses.client.settings import RemoteSettings
 from workspace.protocols.responses.client.sse import EventReader, Sent, TooLarge
 
@@ -22,11 +22,11 @@ from workspace.protocols.responses.client.sse import EventReader, Sent, TooLarge
 WHOLE = "whole"
 
 
-class Unsure(Exception):
+class UnsureReply(Exception):
     """A request was sent and no reply came: nobody here can tell whether it was taken."""
 
 
-class Refused(Exception):
+class ResponsesRefused(Exception):
     """It will not have this. ``status`` is HTTP's, ``code`` the protocol's word."""
 
     def __init__(self, words: str, status: int, code: str = "", param: str = "") -> None:
@@ -41,12 +41,12 @@ class Refused(Exception):
         )
 
 
-class Broken(Exception):
+class BrokenReply(Exception):
     """A stream ended in the middle; what was said so far stands."""
 
 
 @dataclass
-class Server:
+class ResponsesClient:
     """One server during one turn. ``left`` is how many bytes it may still send."""
 
     settings: RemoteSettings
@@ -69,12 +69,12 @@ class Server:
             ):
                 async for event in events:
                     yield event
-        except Away as away:
-            raise Unsure(str(away)) if away.may_have_taken else away from None
+        except ServerAway as away:
+            raise UnsureReply(str(away)) if away.may_have_taken else away from None
         except http_client.NOT_SENT as error:
-            raise Away(f"{self.settings.base_url} could not be reached.") from error
+            raise ServerAway(f"{self.settings.base_url} could not be reached.") from error
         except httpx.TransportError as error:
-            raise Unsure(f"The connection to {self.settings.base_url} broke.") from error
+            raise UnsureReply(f"The connection to {self.settings.base_url} broke.") from error
 
     async def follow(self, name: str, after: int) -> AsyncGenerator[Json, None]:
         """The events of a response above a number. Raises what ``send`` raises, but never Unsure."""
@@ -89,7 +89,7 @@ class Server:
             async for event in events:
                 found: Json = event["response"]
                 return found
-        raise Garbled("The server sent no response.")
+        raise GarbledReply("The server sent no response.")
 
     async def _get(self, path: str, query: dict[str, str]) -> AsyncGenerator[Json, None]:
         try:
@@ -100,13 +100,13 @@ class Server:
                 async for event in events:
                     yield event
         except httpx.TransportError as error:
-            raise Away(f"{self.settings.base_url} could not be reached.") from error
+            raise ServerAway(f"{self.settings.base_url} could not be reached.") from error
 
     @asynccontextmanager
     async def _call(
         self, method: str, path: str, *, headers: dict[str, str] | None = None, **more: Any
     ) -> AsyncGenerator[httpx.Response, None]:
-        silence = http_client.patience(self.settings.silence_seconds)
+        silence = http_client.timeouts(self.settings.silence_seconds)
         url, sent = f"{self.settings.base_url}{path}", {**self._headers(), **(headers or {})}
         async with self.client.stream(method, url, headers=sent, timeout=silence, **more) as reply:
             if reply.status_code != 200:
@@ -128,9 +128,11 @@ class Server:
                     if (event := _event(sent)) is not None:
                         yield event
         except httpx.TransportError as error:
-            raise Broken("The stream broke in the middle.") from error
+            raise BrokenReply("The stream broke in the middle.") from error
         except TooLarge as error:
-            raise Garbled("One item of the server's is larger than anything shown here.") from error
+            raise GarbledReply(
+                "One item of the server's is larger than anything shown here."
+            ) from error
 
     async def _whole(self, reply: httpx.Response) -> Json:
         raw = b""
@@ -138,26 +140,26 @@ class Server:
             self._count(piece)
             raw += piece
         try:
-            found = json_input.read(raw)
+            found = json_input.read_json(raw)
         except ValueError as error:
-            raise Garbled("The server answered with what is no JSON.") from error
+            raise GarbledReply("The server answered with what is no JSON.") from error
         if not isinstance(found, dict) or not isinstance(found.get("id"), str):
-            raise Garbled("The server answered with what is no response.")
+            raise GarbledReply("The server answered with what is no response.")
         return found
 
     def _count(self, piece: bytes) -> None:
         self.left -= len(piece)
         if self.left < 0:
-            raise Garbled(f"The server sent more than {self.settings.max_bytes} bytes.")
+            raise GarbledReply(f"The server sent more than {self.settings.max_bytes} bytes.")
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status other than 200 means."""
-        error = _error_of(await http_client.short(reply))
+        error = _error_of(await http_client.shorten_reply(reply))
         said = str(error.get("message") or "").strip()[:500]
         words = f"The server says {reply.status_code}" + (f": {said}" if said else ".")
         code, param = str(error.get("code") or ""), str(error.get("param") or "")
         away = http_client.away_by_status(reply, words)
-        return away or Refused(words, reply.status_code, code, param)
+        return away or ResponsesRefused(words, reply.status_code, code, param)
 
 
 def _event(sent: Sent) -> Json | None:
@@ -165,15 +167,15 @@ def _event(sent: Sent) -> Json | None:
     if sent.data.strip() == "[DONE]":
         return None
     try:
-        found = json_input.read(sent.data)
+        found = json_input.read_json(sent.data)
     except ValueError as error:
-        raise Garbled("The server's stream holds what is no JSON.") from error
+        raise GarbledReply("The server's stream holds what is no JSON.") from error
     if not isinstance(found, dict):
         return None
     return {"type": sent.kind, **found}
 
 
 def _error_of(raw: bytes) -> Json:
-    found = http_client.as_object(raw)
+    found = http_client.read_object(raw)
     error = found.get("error")
     return error if isinstance(error, dict) else {"message": error or found.get("detail")}

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from workspace.protocols.responses.client.dialects import Question
+from workspace.protocols.responses.client.dialects import RemoteQuestion
 
 REMEMBERED = 200
 PLACE = "remote"
@@ -23,7 +23,7 @@ class UnderWay(BaseModel):
     response: str = ""
 
 
-class Unsent(BaseModel):
+class UnsentInput(BaseModel):
     """A request of which nobody knows what became, kept until its owner says."""
 
     body: dict[str, Any]
@@ -31,7 +31,7 @@ class Unsent(BaseModel):
     said: str = ""
 
 
-class Memory(BaseModel):
+class ResponsesMemory(BaseModel):
     """``sends`` counts what the server has taken; ``last`` is the response that words follow.
 
     ``pending`` are questions by their keys, ``held`` answers to some of several, ``answered`` the
@@ -43,13 +43,13 @@ class Memory(BaseModel):
     last: str = ""
     conversation: str = ""
     first: Any = None
-    pending: dict[str, Question] = {}
+    pending: dict[str, RemoteQuestion] = {}
     held: dict[str, tuple[str, str]] = {}
     answered: list[str] = []
     marks: list[str] = []
     done: list[str] = []
     under_way: UnderWay | None = None
-    unsent: Unsent | None = None
+    unsent: UnsentInput | None = None
 
     def taken(self, calls: Sequence[str]) -> None:
         """The server has taken the answers to these questions."""

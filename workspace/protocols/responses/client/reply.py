@@ -12,10 +12,10 @@ from typing import Any
 
 from agents.running.runtime import Ignored, Said, Step
 from workspace.protocols.responses.client import dialects
-from workspace.protocols.responses.client.dialects import Question
+from workspace.protocols.responses.client.dialects import RemoteQuestion
 from workspace.protocols.responses.client.http import WHOLE
-from workspace.protocols.responses.client.snapshot import Before
-from workspace.protocols.responses.wire import Json, compact
+from workspace.protocols.responses.client.snapshot import PriorItems
+from workspace.protocols.responses.wire import Json, compact_json
 
 Told = Said | Step | Ignored
 
@@ -30,11 +30,11 @@ MAX_DETAIL = 4_000
 class Reply:
     """One response as far as it is known. ``status`` is the protocol's, empty until it is told."""
 
-    before: Before = field(default_factory=Before)
+    before: PriorItems = field(default_factory=PriorItems)
     name: str = ""
     status: str = ""
     last: int = -1
-    questions: dict[str, Question] = field(default_factory=dict)
+    questions: dict[str, RemoteQuestion] = field(default_factory=dict)
     usage: Json = field(default_factory=dict)
     envelope: Json = field(default_factory=dict)
     conversation: str = ""
@@ -66,7 +66,7 @@ class Reply:
             yield from self._delta(str(event.get("item_id") or ""), event.get("delta"))
         elif kind == "error":
             self.status, self.error = "failed", str(event.get("message") or "It broke.")[:2000]
-        elif (question := dialects.of_event(event)) is not None:
+        elif (question := dialects.question_in_event(event)) is not None:
             self._ask(question)
 
     def _response(self, response: object) -> Iterator[Told]:
@@ -93,14 +93,14 @@ class Reply:
         if name in self._items:
             return
         self._items.add(name)
-        if (question := dialects.of_item(item)) is not None:
+        if (question := dialects.question_in_item(item)) is not None:
             self._ask(question)
         elif item.get("type") == "message":
             yield from self._message(name, item)
         elif name not in self.before.steps:
             yield _step(name, item)
 
-    def _ask(self, question: Question) -> None:
+    def _ask(self, question: RemoteQuestion) -> None:
         """By its call_id a question is one, whichever way it comes."""
         self.questions.setdefault(question.key, question)
 
@@ -128,7 +128,7 @@ class Reply:
 
 
 def _asks(item: Json) -> bool:
-    return dialects.of_item(item) is not None
+    return dialects.question_in_item(item) is not None
 
 
 def _step(name: str, item: Json) -> Step:
@@ -141,5 +141,5 @@ def _step(name: str, item: Json) -> Step:
 
 
 def _detail(arguments: Any) -> str:
-    text = arguments if isinstance(arguments, str) else compact(arguments)
+    text = arguments if isinstance(arguments, str) else compact_json(arguments)
     return text[:MAX_DETAIL]

@@ -16,12 +16,12 @@ from pydantic import BaseModel
 
 from agents.db.retrying import in_database
 from agents.running.runtime import Turn, TurnEvent
-from workspace.protocols.common.time_limit import within
-from workspace.protocols.common.turn_settings import Over, settings_of
-from workspace.protocols.responses.client.conversation import Talk
-from workspace.protocols.responses.client.http import Server
+from workspace.protocols.common.time_limit import with_deadline
+from workspace.protocols.common.turn_settings import TurnEnded, settings_of
+from workspace.protocols.responses.client.conversation import ResponsesConversation
+from workspace.protocols.responses.client.http import ResponsesClient
 from workspace.protocols.responses.client.settings import RemoteSettings
-from workspace.protocols.responses.client.snapshot import known_of
+from workspace.protocols.responses.client.snapshot import snapshot_of
 
 Reader = Callable[..., Awaitable[Any]]
 
@@ -40,13 +40,13 @@ class RemoteResponsesRuntime:
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, RemoteSettings)
-        except Over as over:
+        except TurnEnded as over:
             yield over.ended
             return
-        known = await self._read(known_of, turn.session_id, turn.run_id)
+        known = await self._read(snapshot_of, turn.session_id, turn.run_id)
         async with httpx.AsyncClient(transport=self._transport, trust_env=False) as client:
-            talk = Talk(turn, settings, known, Server(settings, client))
+            talk = ResponsesConversation(turn, settings, known, ResponsesClient(settings, client))
             longest, too_late = settings.wall_clock_seconds, talk.endings.took_too_long
-            async with aclosing(within(longest, talk.events(), too_late)) as events:
+            async with aclosing(with_deadline(longest, talk.events(), too_late)) as events:
                 async for event in events:
                     yield event

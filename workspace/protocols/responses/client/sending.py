@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.running.runtime import Given, Turn
-from workspace.protocols.common.memory import digest
-from workspace.protocols.responses.client.dialects import CLOSE, Question
-from workspace.protocols.responses.client.memory import Memory
+from workspace.protocols.common.memory import digest_given
+from workspace.protocols.responses.client.dialects import CLOSE, RemoteQuestion
+from workspace.protocols.responses.client.memory import ResponsesMemory
 from workspace.protocols.responses.client.owner_asks import is_ours
 from workspace.protocols.responses.client.settings import RemoteSettings
 from workspace.protocols.responses.wire import Json
@@ -38,9 +38,9 @@ class Sorted:
     """What a turn was given: the owner's choices, answers by the response that asked, words."""
 
     choices: list[Given] = field(default_factory=list)
-    answers: dict[str, list[tuple[Question, Given]]] = field(default_factory=dict)
+    answers: dict[str, list[tuple[RemoteQuestion, Given]]] = field(default_factory=dict)
     words: list[Given] = field(default_factory=list)
-    closed: list[Question] = field(default_factory=list)
+    closed: list[RemoteQuestion] = field(default_factory=list)
     unknown: list[Given] = field(default_factory=list)
 
 
@@ -49,7 +49,7 @@ def key_of(request_key: str) -> str:
     return _TIMES.sub("", request_key)
 
 
-def sort(given: Iterable[Given], memory: Memory) -> Sorted:
+def sort(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
     """Sort what was given."""
     found = Sorted()
     for one in given:
@@ -68,7 +68,7 @@ def sort(given: Iterable[Given], memory: Memory) -> Sorted:
     return found
 
 
-def answers(settings: RemoteSettings, memory: Memory, found: Sorted) -> list[Send]:
+def answers(settings: RemoteSettings, memory: ResponsesMemory, found: Sorted) -> list[Send]:
     """One request for each response whose questions are all answered now.
 
     Several questions of one response are answered together: what is there is held till then.
@@ -86,10 +86,10 @@ def answers(settings: RemoteSettings, memory: Memory, found: Sorted) -> list[Sen
 
 def _answer(
     settings: RemoteSettings,
-    memory: Memory,
+    memory: ResponsesMemory,
     response: str,
-    asked: Sequence[Question],
-    answered: Sequence[tuple[Question, Given]],
+    asked: Sequence[RemoteQuestion],
+    answered: Sequence[tuple[RemoteQuestion, Given]],
 ) -> Send:
     said = " and ".join(str(given.data.get("label") or _words_of(given)) for _, given in answered)
     items = [question.answer(*memory.held[question.key]) for question in asked]
@@ -102,13 +102,13 @@ def _answer(
         body = {"previous_response_id": response, "input": items}
     return Send(
         body=_complete(settings, body, bare=True),
-        batch=tuple(digest(given) for _, given in answered),
+        batch=tuple(digest_given(given) for _, given in answered),
         calls=tuple(question.call_id for question in asked),
         said=said[:200],
     )
 
 
-def words(settings: RemoteSettings, memory: Memory, said: Sequence[Given]) -> Send:
+def words(settings: RemoteSettings, memory: ResponsesMemory, said: Sequence[Given]) -> Send:
     """What people and agents wrote, as the next words of the conversation or its first."""
     text = "\n\n".join(one.body for one in said)
     body: Json = {"input": text}
@@ -116,17 +116,17 @@ def words(settings: RemoteSettings, memory: Memory, said: Sequence[Given]) -> Se
         body["previous_response_id"] = memory.last
     else:
         memory.first = text
-    return Send(body=_complete(settings, body), batch=tuple(digest(one) for one in said))
+    return Send(body=_complete(settings, body), batch=tuple(digest_given(one) for one in said))
 
 
-def usual(turn: Turn, settings: RemoteSettings, memory: Memory) -> Send:
+def usual(turn: Turn, settings: RemoteSettings, memory: ResponsesMemory) -> Send:
     """What the agent does when it was given nothing: a conversation of its own."""
     memory.first = settings.input or turn.agent.mission or turn.agent.name
     body = _complete(settings, {"input": memory.first})
     return Send(body=body, batch=(f"run-{turn.run_id}",))
 
 
-def afresh(settings: RemoteSettings, memory: Memory, batch: tuple[str, ...]) -> Send:
+def afresh(settings: RemoteSettings, memory: ResponsesMemory, batch: tuple[str, ...]) -> Send:
     """The first request of the conversation once more, as the beginning of another."""
     memory.last, memory.pending, memory.held = "", {}, {}
     return Send(body=_complete(settings, {"input": memory.first or ""}), batch=batch)

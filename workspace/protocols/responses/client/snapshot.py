@@ -10,7 +10,7 @@ from asks.models import Ask
 
 
 @dataclass
-class Before:
+class PriorItems:
     """What is in the thread already: how many characters were said, which steps were told."""
 
     characters: int = 0
@@ -18,23 +18,23 @@ class Before:
 
 
 @dataclass(frozen=True)
-class Known:
+class ResponsesSnapshot:
     """``asked`` and ``waiting`` are request keys of the session: all, and those that are open."""
 
     asked: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
-    before: Before = field(default_factory=Before)
+    before: PriorItems = field(default_factory=PriorItems)
 
 
-def known_of(session_id: int, run_id: int) -> Known:
+def snapshot_of(session_id: int, run_id: int) -> ResponsesSnapshot:
     """Two queries."""
     told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
     rows = list(told.values_list("text", "data"))
     asks = dict(Ask.objects.filter(session=session_id).values_list("request_key", "status"))
-    return Known(
+    return ResponsesSnapshot(
         asked=frozenset(asks),
         waiting=frozenset(key for key, status in asks.items() if status == AskStatus.OPEN),
-        before=Before(
+        before=PriorItems(
             sum(len(text) for text, data in rows if not data.get("call_id")),
             frozenset(data["call_id"] for _, data in rows if data.get("call_id")),
         ),

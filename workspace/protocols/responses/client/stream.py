@@ -6,16 +6,22 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from workspace.protocols.common.http_client import Away
-from workspace.protocols.responses.client.http import WHOLE, Broken, Refused, Server, Unsure
+from workspace.protocols.common.http_client import ServerAway
+from workspace.protocols.responses.client.http import (
+    WHOLE,
+    BrokenReply,
+    ResponsesClient,
+    ResponsesRefused,
+    UnsureReply,
+)
 from workspace.protocols.responses.client.reply import Reply, Told
 from workspace.protocols.responses.client.settings import RemoteSettings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 
-async def follow(
-    server: Server, reply: Reply, settings: RemoteSettings
+async def follow_stream(
+    server: ResponsesClient, reply: Reply, settings: RemoteSettings
 ) -> AsyncGenerator[Told, None]:
     """What is new until the response is over. Raises Away, Refused and Garbled.
 
@@ -33,14 +39,16 @@ async def follow(
             async with aclosing(_once(server, reply, streams=streams)) as told:
                 async for event in told:
                     yield event
-        except Refused:
+        except ResponsesRefused:
             if not streams:
                 raise
             streams = False
             continue
-        except (Away, Broken, Unsure) as trouble:
+        except (ServerAway, BrokenReply, UnsureReply) as trouble:
             if loop.time() > give_up:
-                raise trouble if isinstance(trouble, Away) else Away(str(trouble)) from trouble
+                raise (
+                    trouble if isinstance(trouble, ServerAway) else ServerAway(str(trouble))
+                ) from trouble
             pause = min(pause * 2, LONGEST_PAUSE)
         else:
             # A stream that ends without an end is no stream to rely on.
@@ -51,7 +59,9 @@ async def follow(
             await asyncio.sleep(pause)
 
 
-async def _once(server: Server, reply: Reply, *, streams: bool) -> AsyncGenerator[Told, None]:
+async def _once(
+    server: ResponsesClient, reply: Reply, *, streams: bool
+) -> AsyncGenerator[Told, None]:
     if not streams:
         for told in reply.hear({"type": WHOLE, "response": await server.look(reply.name)}):
             yield told

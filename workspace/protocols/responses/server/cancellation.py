@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents import controls, inbox, next_run, transitions, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxState, RunStatus
 from agents.locking import lock_session
 from agents.models import InboxItem, Run, Session
@@ -15,7 +15,7 @@ from asks.models import Ask
 from asks.refusals import Refused
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey, Scope
-from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.errors import ResponsesProblem
 from workspace.protocols.responses.models import (
     Response,
     ResponseEvent,
@@ -23,18 +23,18 @@ from workspace.protocols.responses.models import (
     ResponseStatus,
 )
 from workspace.protocols.responses.server.decisions import VIA
-from workspace.protocols.responses.server.events import Stream
+from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.server.projection import envelope_of
 
 WHY = "Cancelled by its caller."
 
 
-def _refused(message: str) -> Problem:
-    return Problem(400, message, param="response_id")
+def _refused(message: str) -> ResponsesProblem:
+    return ResponsesProblem(400, message, param="response_id")
 
 
 @transaction.atomic
-def cancel(response: Response, key: ApiKey) -> Response:
+def cancel_response(response: Response, key: ApiKey) -> Response:
     """Cancel a background response. Doing it again changes nothing. Raises Problem."""
     session = lock_session(response.session_id)
     response = Response.objects.get(pk=response.pk)
@@ -47,13 +47,13 @@ def cancel(response: Response, key: ApiKey) -> Response:
     actor = actor_of(key)
     _stop_run(session, response)
     _drop(session, response, actor)
-    stream = Stream(response)
+    stream = ResponseStream(response)
     cancelled = ResponseStatus.CANCELLED
     stream.ended(cancelled, at=session.locked_at, envelope=envelope_of(response, cancelled))
     stream.save()
-    if inbox.waits(session):
-        wakes.wake(session, Cause.HUMAN)
-    next_run.proceed(session)
+    if inbox.has_waiting_items(session):
+        wakes.wake_session(session, Cause.HUMAN)
+    next_run.queue_next_run(session)
     return response
 
 
@@ -65,8 +65,8 @@ def _stop_run(session: Session, response: Response) -> None:
     run = transitions.live_run(session)
     if run is None or run.status == RunStatus.WAITING_HUMAN or _carries_another(run, response):
         return
-    inbox.release(run)
-    transitions.move(session, run, RunStatus.CANCELLED)
+    inbox.release_items(run)
+    transitions.move_run(session, run, RunStatus.CANCELLED)
 
 
 def _carries_another(run: Run, response: Response) -> bool:
@@ -82,11 +82,11 @@ def _drop(session: Session, response: Response, actor: str) -> None:
         return
     owed = InboxItem.objects.filter(session=session, source_key=f"response:{response.pk}")
     owed.update(state=InboxState.ACKED, leased_by=None)
-    wakes.rest(session, wakes.resting_cause(session))
-    events.record(session, "state", actor=actor, text=WHY)
+    wakes.rest_session(session, wakes.resting_cause(session))
+    record_event(session, "state", actor=actor, text=WHY)
 
 
-def delete(response: Response, key: ApiKey) -> None:
+def delete_response(response: Response, key: ApiKey) -> None:
     """Delete a response that is over, with its content. Its open questions are withdrawn first.
 
     What happened stays in the session's own log. Raises Problem.
@@ -109,8 +109,8 @@ def _withdraw_questions(response: Response, key: ApiKey) -> None:
     for ask in Ask.objects.filter(run=response.run_id, status=AskStatus.OPEN):
         if key.person is None or Scope.ASK_ANSWER not in key.scopes:
             why = "Its question waits for a person, and this key may not withdraw it."
-            raise Problem(403, why, code="not_permitted")
+            raise ResponsesProblem(403, why, code="not_permitted")
         reason = "The response that asked it was deleted by its caller."
-        result = withdrawing.withdraw(ask_id=ask.pk, by=key.person, reason=reason, via=VIA)
+        result = withdrawing.withdraw_ask(ask_id=ask.pk, by=key.person, reason=reason, via=VIA)
         if isinstance(result, Refused) and result.http_status != 409:
-            raise Problem(403, result.detail, code="not_permitted")
+            raise ResponsesProblem(403, result.detail, code="not_permitted")

@@ -18,7 +18,7 @@ from asks.models import Ask
 from asks.refusals import Refused
 from workspace.api import attempts
 from workspace.models import ApiKey, Scope
-from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.errors import ResponsesProblem
 from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server.projection import Door, answered_through
 from workspace.protocols.responses.server.request import Output
@@ -54,20 +54,24 @@ def is_asked(call_ids: Sequence[str], responses: QuerySet[Response]) -> bool:
     return Ask.objects.filter(request_key__in=call_ids, run__response__in=responses).exists()
 
 
-def decide(ask: Ask, output: Output, key: ApiKey, door: Door) -> Response:
+def decide_call(ask: Ask, output: Output, key: ApiKey, door: Door) -> Response:
     """Record the answer; the response that carries it, now or since before. Raises Problem."""
     _check_may_answer(key, ask)
     assert key.person is not None  # noqa: S101 -- _check_may_answer has seen to it
     option, text = _answer(ask, output.text)
     with answered_through(door):
-        result = answering.answer(ask_id=ask.pk, by=key.person, option=option, text=text, via=VIA)
+        result = answering.answer_ask(
+            ask_id=ask.pk, by=key.person, option=option, text=text, via=VIA
+        )
     if isinstance(result, Refused):
         raise _problem(result)
     if door.made:
         return door.made[0]
     child = Response.objects.filter(answers=ask).select_related("session", "agent").first()
     if child is None:
-        raise Problem(409, "The answer was recorded, and more is needed.", code="not_decided_yet")
+        raise ResponsesProblem(
+            409, "The answer was recorded, and more is needed.", code="not_decided_yet"
+        )
     return child
 
 
@@ -76,8 +80,8 @@ def _check_may_answer(key: ApiKey, ask: Ask) -> None:
     if key.person is not None and Scope.ASK_ANSWER in key.scopes:
         return
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
-    attempts.record(key, ask.pk, why)
-    raise Problem(403, why, code="not_permitted")
+    attempts.record_attempt(key, ask.pk, why)
+    raise ResponsesProblem(403, why, code="not_permitted")
 
 
 def _answer(ask: Ask, text: str) -> tuple[str, str]:
@@ -96,10 +100,10 @@ def _answer(ask: Ask, text: str) -> tuple[str, str]:
     return f"“{text}”" if text in keys.values() else text, ""
 
 
-def _problem(refused: Refused) -> Problem:
+def _problem(refused: Refused) -> ResponsesProblem:
     code = _CODES.get(refused.reason, str(refused.reason))
     if refused.http_status in (409, 410):
-        return Problem(409, refused.detail, code=code)
+        return ResponsesProblem(409, refused.detail, code=code)
     if refused.http_status in (403, 404):
-        return Problem(403, refused.detail, code=code)
-    return Problem(400, refused.detail, code=code, param="input")
+        return ResponsesProblem(403, refused.detail, code=code)
+    return ResponsesProblem(400, refused.detail, code=code, param="input")

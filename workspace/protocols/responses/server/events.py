@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.models import Response, ResponseEvent, ResponseStatus
 from workspace.protocols.responses.server.ids import new_id
-from workspace.protocols.responses.wire import Json, compact
+from workspace.protocols.responses.wire import Json, compact_json
 
 TERMINAL = ("response.completed", "response.failed", "response.incomplete")
 _DONE = "response.output_item.done"
@@ -33,7 +33,7 @@ _FIELDS = [
 ]
 
 
-class Stream:
+class ResponseStream:
     """What happens to a response, as events. ``save`` writes them and the response together."""
 
     def __init__(self, response: Response) -> None:
@@ -139,7 +139,7 @@ class Stream:
     def _emit(self, kind: str, **data: Any) -> int:
         seq = self.response.next_seq
         told = {"type": kind, "sequence_number": seq, **data}
-        row = ResponseEvent(response=self.response, seq=seq, type=kind, data=compact(told))
+        row = ResponseEvent(response=self.response, seq=seq, type=kind, data=compact_json(told))
         self._new.append(row)
         self.response.next_seq += 1
         return seq

@@ -24,8 +24,8 @@ from workspace.protocols.responses import wire
 from workspace.protocols.responses.agent import work
 from workspace.protocols.responses.models import Response, ResponseStatus
 from workspace.protocols.responses.server import store
-from workspace.protocols.responses.server.events import Stream
-from workspace.protocols.responses.wire import REQUEST_INFO, Json, compact, input_message
+from workspace.protocols.responses.server.events import ResponseStream
+from workspace.protocols.responses.wire import REQUEST_INFO, Json, compact_json, input_message
 
 RUNTIME = "responses"
 NOT_ASKED = "What it left in hitl_request.json could not be asked."
@@ -59,7 +59,7 @@ def answered_through(door: Door) -> Iterator[None]:
         _door.reset(token)
 
 
-def hear(session: Session, happened: Sequence[Event]) -> None:
+def project_events(session: Session, happened: Sequence[Event]) -> None:
     """Follow what was just recorded in a locked session."""
     if session.agent.runtime != RUNTIME:
         return
@@ -70,7 +70,7 @@ def hear(session: Session, happened: Sequence[Event]) -> None:
     response = Response.objects.filter(run=mine[0].run_id).first() if mine else None
     if response is None or not response.is_under_way:
         return
-    stream = Stream(response)
+    stream = ResponseStream(response)
     for event in mine:
         _TOLD[event.kind](stream, session, event)
     stream.save()
@@ -97,27 +97,29 @@ def _answer(session: Session, event: Event) -> None:
         beside = input_message("user", [{"type": "input_text", "text": words}])
         wanted = replace(wanted, items=[*wanted.items, beside])
     root, ask = work.root_of(asker), int(event.data["ask_id"])
-    child = store.make(session, wanted, previous=asker, root=root, answers=ask)
+    child = store.make_response(session, wanted, previous=asker, root=root, answers=ask)
     if door is not None:
         door.made.append(child)
 
 
-def _output(stream: Stream, session: Session, event: Event) -> None:
+def _output(stream: ResponseStream, session: Session, event: Event) -> None:
     del session
     stream.say(event.text)
 
 
-def _step(stream: Stream, session: Session, event: Event) -> None:
+def _step(stream: ResponseStream, session: Session, event: Event) -> None:
     del session
     arguments = event.data.get("detail") or "{}"
     if stream.response.commentary:
         stream.commentary(f"{event.text} {arguments}")
         return
     name = _UNNAMEABLE.sub("_", event.text)[:64] or "step"
-    stream.call(name, name, arguments if is_json(arguments) else compact({"detail": arguments}))
+    stream.call(
+        name, name, arguments if is_json(arguments) else compact_json({"detail": arguments})
+    )
 
 
-def _usage(stream: Stream, session: Session, event: Event) -> None:
+def _usage(stream: ResponseStream, session: Session, event: Event) -> None:
     del session
     response, cost = stream.response, event.data.get("cost_usd")
     if cost is not None:
@@ -126,7 +128,7 @@ def _usage(stream: Stream, session: Session, event: Event) -> None:
     response.body["usage"] = wire.usage(event.data) or response.body["usage"]
 
 
-def _ended(stream: Stream, session: Session, event: Event) -> None:
+def _ended(stream: ResponseStream, session: Session, event: Event) -> None:
     assert event.run is not None  # noqa: S101 -- hear() takes events of runs only
     asks = _asked(event)
     error = _error(event, asks)
@@ -138,7 +140,7 @@ def _ended(stream: Stream, session: Session, event: Event) -> None:
         response.kept = asked.get("essentials") or {}
         stream.end_message()
         for ask in asks:
-            stream.call(REQUEST_INFO, ask.request_key, compact(_arguments(response, ask)))
+            stream.call(REQUEST_INFO, ask.request_key, compact_json(_arguments(response, ask)))
     stream.ended(status, at=session.locked_at, envelope=envelope_of(response, status), error=error)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.text import json_input
-from agents.text.storable import is_storable, storable
-from workspace.protocols.responses.errors import Problem, invalid
+from agents.text.storable import is_storable, make_storable
+from workspace.protocols.responses.errors import ResponsesProblem, invalid
 from workspace.protocols.responses.server.ids import new_id
 from workspace.protocols.responses.wire import Json, function_call_output, input_message
 
@@ -33,7 +33,7 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create:
+class CreateResponse:
     """A request to create a response, checked. ``items`` are its input as it is kept."""
 
     items: tuple[Json, ...]
@@ -62,7 +62,7 @@ class Create:
         return said[-1] if said else ""
 
 
-def read_create(raw: bytes, idempotency: str = "") -> Create:
+def read_create(raw: bytes, idempotency: str = "") -> CreateResponse:
     """The request of a body. Raises Problem.
 
     ``idempotency`` is what its caller knows it by. What is kept of it stands for the body too, so
@@ -77,7 +77,7 @@ def read_create(raw: bytes, idempotency: str = "") -> Create:
     if body.get("conversation") is not None:
         code, param = "unsupported_parameter", "conversation"
         raise invalid("Conversations are continued by previous_response_id here.", param, code)
-    return Create(
+    return CreateResponse(
         items=tuple(items),
         outputs=tuple(_output(item) for item in items if item["type"] == "function_call_output"),
         model=_text(body, "model", MAX_MODEL),
@@ -98,13 +98,13 @@ def _named(idempotency: str, raw: bytes) -> str:
 
 def _json_object(raw: bytes) -> Json:
     try:
-        body = json_input.read_strictly(raw)
+        body = json_input.read_json_strictly(raw)
     except ValueError as error:
-        raise Problem(400, "The body is not JSON.", code="invalid_json") from error
+        raise ResponsesProblem(400, "The body is not JSON.", code="invalid_json") from error
     if not isinstance(body, dict):
-        raise Problem(400, "The body is no JSON object.", code="invalid_json")
-    if storable(body) != body:
-        raise Problem(
+        raise ResponsesProblem(400, "The body is no JSON object.", code="invalid_json")
+    if make_storable(body) != body:
+        raise ResponsesProblem(
             400, "The body holds what cannot be kept, such as a NUL.", code="invalid_value"
         )
     return body
@@ -221,9 +221,9 @@ def text_of(content: list[Json]) -> str:
 def request_of(text: str) -> Json:
     """What a run is asked to do: the JSON object that the text is, or the text itself as one."""
     try:
-        found = json_input.read(text)
+        found = json_input.read_json(text)
     except ValueError:
         found = None
-    if isinstance(found, dict) and is_storable(text) and storable(found) == found:
+    if isinstance(found, dict) and is_storable(text) and make_storable(found) == found:
         return found
     return {"text": text}

@@ -11,7 +11,7 @@ from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
 from workspace.models import ApiKey
 from workspace.protocols.responses.errors import (
-    Problem,
+    ResponsesProblem,
     invalid,
     no_previous,
     no_such_response,
@@ -21,7 +21,7 @@ from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server import cancellation, decisions, sessions, store
 from workspace.protocols.responses.server.events import body_of
 from workspace.protocols.responses.server.projection import Door
-from workspace.protocols.responses.server.request import Create, read_create
+from workspace.protocols.responses.server.request import CreateResponse, read_create
 from workspace.protocols.responses.wire import Json
 
 PAGE, LARGEST_PAGE = 20, 100
@@ -44,15 +44,15 @@ class Made:
 def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
     """The key of a request. Raises Problem."""
     try:
-        return api_keys.require(request, *scopes)
+        return api_keys.require_key(request, *scopes)
     except KeyRefused as refused:
         code = "invalid_api_key" if refused.status == 401 else "not_permitted"
-        raise Problem(
+        raise ResponsesProblem(
             refused.status, refused.detail, code=code, headers=refused.headers
         ) from refused
 
 
-def create(request: HttpRequest, raw: bytes) -> Made:
+def create_response(request: HttpRequest, raw: bytes) -> Made:
     """Start a turn, or answer a question. Raises Problem."""
     key = key_of(request, CREATE, "ask:answer")
     wanted = read_create(raw, request.headers.get("Idempotency-Key", ""))
@@ -64,7 +64,7 @@ def create(request: HttpRequest, raw: bytes) -> Made:
     return Made(response, wanted.stream, wanted.background, body)
 
 
-def _answered(key: ApiKey, wanted: Create, *, commentary: bool) -> Response | None:
+def _answered(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response | None:
     """The response to an answer; None when what came answers nothing."""
     if not wanted.outputs:
         return None
@@ -81,18 +81,18 @@ def _answered(key: ApiKey, wanted: Create, *, commentary: bool) -> Response | No
             commentary=commentary,
             said=wanted.said,
         )
-        return decisions.decide(*asked[0], key, door)
+        return decisions.decide_call(*asked[0], key, door)
     _refuse_replayed(key, wanted)
     if not wanted.messages:
         raise no_tool_call(wanted.outputs[0].call_id)
     return None
 
 
-def _refuse_replayed(key: ApiKey, wanted: Create) -> None:
+def _refuse_replayed(key: ApiKey, wanted: CreateResponse) -> None:
     """A transcript that holds a question and its answer, sent without naming the paused response."""
     calls = [output.call_id for output in wanted.outputs]
     if not wanted.previous and decisions.is_asked(calls, store.seen_by(key)):
-        raise Problem(
+        raise ResponsesProblem(
             400,
             "An answer names the response that asked: send previous_response_id.",
             code="previous_response_id_required",
@@ -100,7 +100,7 @@ def _refuse_replayed(key: ApiKey, wanted: Create) -> None:
         )
 
 
-def _started_once(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:
+def _started_once(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response:
     """Start a turn; the same request by the same name again finds what it started."""
     if not wanted.idempotency:
         return _started(key, wanted, commentary=commentary)
@@ -116,21 +116,21 @@ def _started_once(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:
         return before
 
 
-def _started(key: ApiKey, wanted: Create, *, commentary: bool) -> Response:
+def _started(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response:
     if "run:create" not in key.scopes:
-        raise Problem(403, "This key lacks the scope run:create.", code="not_permitted")
+        raise ResponsesProblem(403, "This key lacks the scope run:create.", code="not_permitted")
     previous = _previous(key, wanted)
     if previous is not None:
         _check_is_over(previous)
     if not wanted.text.strip():
         raise invalid("input holds no words of a user.", "input")
-    return sessions.start(key, wanted, commentary=commentary, previous=previous)
+    return sessions.start_response(key, wanted, commentary=commentary, previous=previous)
 
 
-def _previous(key: ApiKey, wanted: Create) -> Response | None:
+def _previous(key: ApiKey, wanted: CreateResponse) -> Response | None:
     if not wanted.previous:
         return None
-    found = store.find(key, wanted.previous)
+    found = store.find_response(key, wanted.previous)
     if found is None:
         raise no_previous(wanted.previous)
     return found
@@ -148,29 +148,29 @@ def _check_is_over(previous: Response) -> None:
 def found(request: HttpRequest, public_id: str, *scopes: str) -> tuple[ApiKey, Response]:
     """A response that the key of a request may see. Raises Problem."""
     key = key_of(request, *(scopes or (READ, CREATE)))
-    response = store.find(key, public_id)
+    response = store.find_response(key, public_id)
     if response is None:
         raise no_such_response(public_id)
     return key, response
 
 
-def retrieve(request: HttpRequest, public_id: str) -> tuple[Response, Json]:
+def retrieve_response(request: HttpRequest, public_id: str) -> tuple[Response, Json]:
     _, response = found(request, public_id)
     return response, body_of(response)
 
 
-def cancel(request: HttpRequest, public_id: str) -> Json:
+def cancel_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
-    return body_of(cancellation.cancel(response, key))
+    return body_of(cancellation.cancel_response(response, key))
 
 
-def delete(request: HttpRequest, public_id: str) -> Json:
+def delete_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
-    cancellation.delete(response, key)
+    cancellation.delete_response(response, key)
     return {"id": public_id, "object": "response", "deleted": True}
 
 
-def input_items(request: HttpRequest, public_id: str) -> Json:
+def list_input_items(request: HttpRequest, public_id: str) -> Json:
     """A page of what a response was asked, by default the newest first."""
     _, response = found(request, public_id)
     limit = _number(request.GET, "limit", default=PAGE, least=1, most=LARGEST_PAGE)

@@ -7,20 +7,20 @@ from django.db import transaction
 from pydantic import ValidationError as ShapeError
 
 from agents import inbox, next_run, registration, transitions, wakes
-from agents.events import log as events
+from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, InboxKind, RunStatus, SessionState
 from agents.locking import lock_session
 from agents.models import Agent, Session
 from workspace.accounts import api_keys
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
-from workspace.protocols.responses.errors import Problem, invalid
+from workspace.protocols.responses.errors import ResponsesProblem, invalid
 from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server import store
 from workspace.protocols.responses.server.projection import RUNTIME
-from workspace.protocols.responses.server.request import Create, request_of
-from workspace.protocols.responses.server.store import Wanted
-from workspace.protocols.responses.settings import HybridSettings
+from workspace.protocols.responses.server.request import CreateResponse, request_of
+from workspace.protocols.responses.server.store import NewResponse
+from workspace.protocols.responses.settings import ResponsesSettings
 
 TITLE = 120
 CONFIDENTIAL = "A confidential request"
@@ -30,7 +30,9 @@ def agent_for(key: ApiKey, model: str) -> Agent:
     """The agent that a key reaches; of several the one whose slug ``model`` is. Raises Problem."""
     found = api_keys.agents_serving(key, RUNTIME)
     if not found:
-        raise Problem(403, "This key reaches no agent that serves responses.", code="no_agent")
+        raise ResponsesProblem(
+            403, "This key reaches no agent that serves responses.", code="no_agent"
+        )
     if len(found) == 1:
         return found[0]
     named = [agent for agent in found if agent.slug == model]
@@ -42,7 +44,9 @@ def agent_for(key: ApiKey, model: str) -> Agent:
     return named[0]
 
 
-def start(key: ApiKey, create: Create, *, commentary: bool, previous: Response | None) -> Response:
+def start_response(
+    key: ApiKey, create: CreateResponse, *, commentary: bool, previous: Response | None
+) -> Response:
     """A response to new words of a caller. Raises Problem.
 
     It goes on in the session of the response it follows when that is the last of an active session;
@@ -60,16 +64,23 @@ def start(key: ApiKey, create: Create, *, commentary: bool, previous: Response |
     return _open(key, create, settings, agent, previous, commentary=commentary)
 
 
-def settings_of(agent: Agent) -> HybridSettings:
+def settings_of(agent: Agent) -> ResponsesSettings:
     try:
-        return HybridSettings.model_validate(agent.settings)
+        return ResponsesSettings.model_validate(agent.settings)
     except (ShapeError, ValidationError) as error:
-        raise Problem(500, "The agent's settings are not usable.", code="server_error") from error
+        raise ResponsesProblem(
+            500, "The agent's settings are not usable.", code="server_error"
+        ) from error
 
 
 @transaction.atomic
 def _follow(
-    key: ApiKey, create: Create, settings: HybridSettings, previous: Response, *, commentary: bool
+    key: ApiKey,
+    create: CreateResponse,
+    settings: ResponsesSettings,
+    previous: Response,
+    *,
+    commentary: bool,
 ) -> Response | None:
     session = lock_session(previous.session_id)
     newest = Response.objects.filter(session=session).order_by("-pk").first()
@@ -81,14 +92,14 @@ def _follow(
     wanted = _wanted(key, create, settings, commentary=commentary)
     transitions.release_waiting_run(session)
     response = _put(session, key, wanted, previous)
-    next_run.proceed(session)
+    next_run.queue_next_run(session)
     return response
 
 
 def _open(
     key: ApiKey,
-    create: Create,
-    settings: HybridSettings,
+    create: CreateResponse,
+    settings: ResponsesSettings,
     agent: Agent,
     previous: Response | None,
     *,
@@ -102,16 +113,18 @@ def _open(
     def begin(session: Session) -> None:
         if session.agent.lifecycle == AgentState.RETIRED:
             words = "This agent is retired and starts nothing more."
-            raise Problem(403, words, code="agent_retired")
+            raise ResponsesProblem(403, words, code="agent_retired")
         made.append(_put(session, key, wanted, previous))
 
     registration.open_session(agent, title=title, begin=begin)
     return made[0]
 
 
-def _wanted(key: ApiKey, create: Create, settings: HybridSettings, *, commentary: bool) -> Wanted:
+def _wanted(
+    key: ApiKey, create: CreateResponse, settings: ResponsesSettings, *, commentary: bool
+) -> NewResponse:
     request = request_of(create.text)
-    return Wanted(
+    return NewResponse(
         request=request,
         items=create.items,
         key=key,
@@ -125,12 +138,12 @@ def _wanted(key: ApiKey, create: Create, settings: HybridSettings, *, commentary
     )
 
 
-def _put(session: Session, key: ApiKey, wanted: Wanted, previous: Response | None) -> Response:
+def _put(session: Session, key: ApiKey, wanted: NewResponse, previous: Response | None) -> Response:
     """The response, owed to a locked session, whose next run it is as soon as that proceeds."""
-    response = store.make(session, wanted, previous=previous)
+    response = store.make_response(session, wanted, previous=previous)
     author = actor_of(key)
     words = CONFIDENTIAL if wanted.confidential else _words(wanted)
-    inbox.owe(
+    inbox.enqueue_item(
         session,
         InboxKind.MESSAGE,
         author=author,
@@ -138,13 +151,13 @@ def _put(session: Session, key: ApiKey, wanted: Wanted, previous: Response | Non
         data={"response": response.public_id},
         source_key=f"response:{response.pk}",
     )
-    events.record(session, "message", actor=author, text=words)
-    next_run.for_whom(session, key.person_id)
-    wakes.wake(session, Cause.HUMAN)
+    record_event(session, "message", actor=author, text=words)
+    next_run.set_requester(session, key.person_id)
+    wakes.wake_session(session, Cause.HUMAN)
     return response
 
 
-def _words(wanted: Wanted) -> str:
+def _words(wanted: NewResponse) -> str:
     """What the thread shows of a request: JSON as JSON, words as words."""
     request = wanted.request or {}
     if set(request) == {"text"}:

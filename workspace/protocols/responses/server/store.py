@@ -12,7 +12,7 @@ from agents.models import Session
 from workspace.accounts import api_keys
 from workspace.models import ApiKey
 from workspace.protocols.responses.models import Response, ResponseInput, ResponseStatus
-from workspace.protocols.responses.server.events import Stream
+from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.server.ids import new_id
 from workspace.protocols.responses.wire import Json, response_object
 
@@ -21,7 +21,7 @@ DEFAULT_MODEL = "hybrid-agent"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class NewResponse:
     """What a response is to be. The defaults are those of a turn that no caller asked for."""
 
     request: Json | None
@@ -36,9 +36,9 @@ class Wanted:
     idempotency: str = ""
 
 
-def make(
+def make_response(
     session: Session,
-    wanted: Wanted,
+    wanted: NewResponse,
     *,
     previous: Response | None = None,
     root: Response | None = None,
@@ -78,7 +78,7 @@ def make(
         body=body,
         created_at=at,
     )
-    stream = Stream(response)
+    stream = ResponseStream(response)
     stream.created()
     response.save(force_insert=True)
     stream.write()
@@ -103,7 +103,7 @@ def seen_by(key: ApiKey) -> QuerySet[Response]:
     return found.select_related("session", "agent")
 
 
-def find(key: ApiKey, public_id: str) -> Response | None:
+def find_response(key: ApiKey, public_id: str) -> Response | None:
     return seen_by(key).filter(public_id=public_id).first()
 
 

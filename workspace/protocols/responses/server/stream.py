@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from agents.db.retrying import in_database
-from workspace.live.hub import hub
-from workspace.live.subscriber import Watcher
+from workspace.live.hub import live_hub
+from workspace.live.subscriber import Subscriber
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.models import Response, ResponseEvent
 from workspace.protocols.responses.server.events import TERMINAL, body_of
@@ -25,7 +25,7 @@ LONGEST_CALL = 1800.0
 
 
 @dataclass(frozen=True)
-class Read:
+class StreamRead:
     """The next frames of a stream, the last event they hold, and whether nothing comes after it."""
 
     frames: bytes
@@ -33,7 +33,7 @@ class Read:
     is_over: bool
 
 
-async def frames(pk: int, session_id: int, after: int) -> AsyncGenerator[bytes, None]:
+async def stream_frames(pk: int, session_id: int, after: int) -> AsyncGenerator[bytes, None]:
     """The frames above an event's number, until the terminal one."""
     async with _reasons_to_look(session_id) as watcher:
         while True:
@@ -47,7 +47,7 @@ async def frames(pk: int, session_id: int, after: int) -> AsyncGenerator[bytes, 
                 yield KEEP_ALIVE_COMMENT
 
 
-async def whole(pk: int, session_id: int) -> AsyncGenerator[bytes, None]:
+async def wait_for_whole(pk: int, session_id: int) -> AsyncGenerator[bytes, None]:
     """The response as JSON once it has ended; a space now and then shows meanwhile that we live."""
     deadline = asyncio.get_running_loop().time() + LONGEST_CALL
     async with _reasons_to_look(session_id) as watcher:
@@ -62,30 +62,30 @@ async def whole(pk: int, session_id: int) -> AsyncGenerator[bytes, None]:
 
 
 @asynccontextmanager
-async def _reasons_to_look(session_id: int) -> AsyncIterator[Watcher]:
+async def _reasons_to_look(session_id: int) -> AsyncIterator[Subscriber]:
     """Somebody who is woken whenever something happens in a session. Subscribed before any read."""
-    watcher = Watcher("", session_id)
-    hub().overhear(watcher, f"s:{session_id}")
+    watcher = Subscriber("", session_id)
+    live_hub().overhear(watcher, f"s:{session_id}")
     try:
         yield watcher
     finally:
-        hub().leave(watcher)
+        live_hub().leave(watcher)
 
 
-def _read(pk: int, after: int) -> Read:
+def _read(pk: int, after: int) -> StreamRead:
     rows = ResponseEvent.objects.filter(response=pk, seq__gt=after).order_by("seq")
     found = list(rows.values_list("seq", "type", "data")[:BATCH])
     sent = "".join(f"event: {kind}\ndata: {data}\n\n" for _, kind, data in found)
     last = found[-1][0] if found else after
     over = found[-1][1] in TERMINAL if found else _nothing_comes_after(pk, after)
-    return Read(sent.encode(), last, over)
+    return StreamRead(sent.encode(), last, over)
 
 
 def _body(pk: int, *, as_it_stands: bool) -> bytes:
     """The response as JSON once it is over, or ``as_it_stands``; nothing before."""
     found = Response.objects.all() if as_it_stands else Response.objects.exclude(ended_at=None)
     response = found.filter(pk=pk).first()
-    return wire.compact(body_of(response)).encode() if response else b""
+    return wire.compact_json(body_of(response)).encode() if response else b""
 
 
 def _nothing_comes_after(pk: int, seq: int) -> bool:

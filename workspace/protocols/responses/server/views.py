@@ -19,9 +19,9 @@ from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
 from agents.db.retrying import LOST, once_in_database
-from workspace.protocols.responses.errors import Problem
+from workspace.protocols.responses.errors import ResponsesProblem
 from workspace.protocols.responses.server import service, stream
-from workspace.protocols.responses.wire import Json, compact
+from workspace.protocols.responses.wire import Json, compact_json
 
 log = logging.getLogger(__name__)
 
@@ -53,56 +53,60 @@ async def _answer(
     try:
         if request.method not in methods:
             allowed = ", ".join(methods)
-            raise Problem(405, f"This takes {allowed}.", headers={"Allow": allowed})
+            raise ResponsesProblem(405, f"This takes {allowed}.", headers={"Allow": allowed})
         return await view(request, **ids)
-    except Problem as problem:
+    except ResponsesProblem as problem:
         return problem.as_response()
     except (RequestDataTooBig, UnreadablePostError):
-        return Problem(413, "The request could not be read whole.", code="too_large").as_response()
+        return ResponsesProblem(
+            413, "The request could not be read whole.", code="too_large"
+        ).as_response()
     except LOST:
         log.exception("A response could not be served.")
         again = {"Retry-After": "1"}
-        return Problem(503, "The database is away. Try again.", headers=again).as_response()
+        return ResponsesProblem(
+            503, "The database is away. Try again.", headers=again
+        ).as_response()
 
 
 @_open("POST")
-async def responses(request: HttpRequest) -> HttpResponseBase:
+async def post_response(request: HttpRequest) -> HttpResponseBase:
     """POST /v1/responses. Whether it streams is said by the body, never by the Accept header."""
-    made = await once_in_database(service.create, request, request.body)
+    made = await once_in_database(service.create_response, request, request.body)
     response = made.response
     if made.stream:
-        return _events(stream.frames(response.pk, response.session_id, -1))
+        return _events(stream.stream_frames(response.pk, response.session_id, -1))
     if made.background:
         return _json(made.body)
-    return _streamed(stream.whole(response.pk, response.session_id), "application/json")
+    return _streamed(stream.wait_for_whole(response.pk, response.session_id), "application/json")
 
 
 @_open("GET", "DELETE")
-async def response(request: HttpRequest, public_id: str) -> HttpResponseBase:
+async def get_or_delete_response(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """GET, also as a stream from any event on, and DELETE /v1/responses/<id>."""
     if request.method == "DELETE":
-        return _json(await once_in_database(service.delete, request, public_id))
+        return _json(await once_in_database(service.delete_response, request, public_id))
     after = service.starting_after(request.GET)
-    found, body = await once_in_database(service.retrieve, request, public_id)
+    found, body = await once_in_database(service.retrieve_response, request, public_id)
     if request.GET.get("stream") in ("true", "True", "1"):
-        return _events(stream.frames(found.pk, found.session_id, after))
+        return _events(stream.stream_frames(found.pk, found.session_id, after))
     return _json(body)
 
 
 @_open("POST")
-async def cancel(request: HttpRequest, public_id: str) -> HttpResponseBase:
+async def post_cancel(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """POST /v1/responses/<id>/cancel."""
-    return _json(await once_in_database(service.cancel, request, public_id))
+    return _json(await once_in_database(service.cancel_response, request, public_id))
 
 
 @_open("GET")
-async def input_items(request: HttpRequest, public_id: str) -> HttpResponseBase:
+async def get_input_items(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """GET /v1/responses/<id>/input_items."""
-    return _json(await once_in_database(service.input_items, request, public_id))
+    return _json(await once_in_database(service.list_input_items, request, public_id))
 
 
 def _json(said: Json) -> HttpResponse:
-    return HttpResponse(compact(said), content_type="application/json")
+    return HttpResponse(compact_json(said), content_type="application/json")
 
 
 def _events(content: AsyncIterator[bytes]) -> StreamingHttpResponse:
