@@ -15,12 +15,12 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from agents import inbox, next_run, transitions, wakes
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import NewEvent, record_event, record_events
 from agents.jobs import queue
 from agents.lifecycle import RunStatus
-from agents.locking import lock_run, lock_session
+from agents.locking import LockedRun, lock_run, lock_session
 from agents.models import Run, Session
 from agents.running.runtime import AgentFacts, Fence, Given, Turn
 from agents.text.storable import make_storable
@@ -68,21 +68,19 @@ def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
         return _turn(session, run, inbox.lease_items(run))
     if not _claimable(session, run, now):
         return None
-    with unit_of_work.together(session):
-        transitions.move_run(
-            session,
-            run,
-            RunStatus.RUNNING,
-            at_the_end=True,
-            epoch=run.epoch + 1,
-            worker=worker[:WORKER_NAME],
-            lease_until=now + lease_duration(),
-            started_at=run.started_at or now,
-        )
-        given = inbox.lease_items(run)
-        wakes.satisfied(session)
-        record_event(session, "started", actor="system", data=_start_of(run), run=run)
-        transitions.store_status(session, run)
+    transitions.move_run(
+        session,
+        run,
+        RunStatus.RUNNING,
+        epoch=run.epoch + 1,
+        worker=worker[:WORKER_NAME],
+        lease_until=now + lease_duration(),
+        started_at=run.started_at or now,
+    )
+    given = inbox.lease_items(run)
+    wakes.satisfied(session)
+    record_event(session, "started", actor="system", data=_start_of(run), run=run)
+    transitions.store_status(session, run)
     return _turn(session, run, given)
 
 
@@ -153,7 +151,7 @@ _HELD = Prepared(
 )
 
 
-def locked(fence: Fence) -> Run | None:
+def lock_claimed_run(fence: Fence) -> LockedRun | None:
     """The same with its session locked, in one statement."""
     run = lock_run(fence.run_id)
     holds = run is not None and (run.epoch, run.status) == (fence.epoch, RunStatus.RUNNING)
@@ -186,7 +184,7 @@ def append_events(fence: Fence, new: Sequence[NewEvent]) -> bool:
 
     Doing it again writes nothing twice, as long as each event has a ``once_key``.
     """
-    run = locked(fence)
+    run = lock_claimed_run(fence)
     if run is None:
         return False
     record_events(run.session, new, run=run)

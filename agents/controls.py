@@ -8,8 +8,8 @@ from django.db import transaction
 from agents import inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
-from agents.locking import lock_agent, lock_session, lock_sessions
-from agents.models import Agent, Run, Session
+from agents.locking import LockedSession, lock_agent, lock_session, lock_sessions
+from agents.models import Agent, Run
 
 
 @transaction.atomic
@@ -52,7 +52,9 @@ def stop_session(*, session_id: int, by: AbstractBaseUser) -> bool:
     return True
 
 
-def pause_session(session: Session, *, reason: str, actor: str, stopped: Run | None = None) -> None:
+def pause_session(
+    session: LockedSession, *, reason: str, actor: str, stopped: Run | None = None
+) -> None:
     """Pause a locked session: nothing starts until a person resumes it. What is owed stays owed.
 
     ``stopped`` is the run that was cancelled with it, for whoever follows that.
@@ -99,7 +101,7 @@ def resume_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
         next_run.queue_next_run(session)
 
 
-def _wake_again(session: Session) -> None:
+def _wake_again(session: LockedSession) -> None:
     """What is owed comes first; a session that says it is blocked still needs a person's words."""
     if inbox.has_waiting_items(session):
         wakes.wake_session(session, Cause.HUMAN)
@@ -107,7 +109,7 @@ def _wake_again(session: Session) -> None:
         wakes.set_first_wake(session)
 
 
-def _sessions_as(agent: Agent, lifecycle: AgentState) -> list[Session]:
+def _sessions_as(agent: Agent, lifecycle: AgentState) -> list[LockedSession]:
     """The sessions of a locked agent that have not ended, locked, with its new lifecycle."""
     agent.lifecycle = lifecycle
     agent.save(update_fields=["lifecycle"])
@@ -115,7 +117,7 @@ def _sessions_as(agent: Agent, lifecycle: AgentState) -> list[Session]:
     return list(lock_sessions(ids).values())
 
 
-def _restate_without_queued_run(session: Session) -> None:
+def _restate_without_queued_run(session: LockedSession) -> None:
     run = transitions.live_run(session)
     if run is not None and run.status == RunStatus.QUEUED:
         next_run.cancel_run(session, run)
@@ -123,7 +125,7 @@ def _restate_without_queued_run(session: Session) -> None:
     transitions.store_status(session, run)
 
 
-def _say(session: Session, by: AbstractBaseUser, text: str) -> None:
+def _say(session: LockedSession, by: AbstractBaseUser, text: str) -> None:
     record_event(session, "state", actor=_human(by), text=text)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.lifecycle import InboxKind, InboxState
+from agents.locking import LockedSession
 from agents.models import InboxItem, Run, Session
 from agents.running.runtime import Given
 from agents.text.storable import make_storable
@@ -35,7 +36,7 @@ WITH acked AS (
 
 
 def enqueue_item(
-    session: Session,
+    session: LockedSession,
     kind: InboxKind,
     *,
     author: str,
@@ -43,12 +44,8 @@ def enqueue_item(
     data: dict[str, Any] | None = None,
     hops: int = 0,
     source_key: str = "",
-    along: bool = False,
 ) -> InboxItem:
-    """Owe a locked session something. A ``source_key`` lets the same thing be owed once only.
-
-    It is written ``along`` with all else where nothing looks for it before.
-    """
+    """Owe a locked session something. A ``source_key`` lets the same thing be owed once only."""
     item = InboxItem(
         session=session,
         kind=kind,
@@ -58,9 +55,6 @@ def enqueue_item(
         hops=hops,
         source_key=source_key,
     )
-    if along:
-        unit_of_work.add(session, item)
-        return item
     return statements.insert(item)
 
 
@@ -81,7 +75,7 @@ def release_items(run: Run) -> None:
     _leased(run).update(state=InboxState.QUEUED, leased_by=None)
 
 
-def return_failed_items(session: Session, run: Run) -> None:
+def return_failed_items(session: LockedSession, run: Run) -> None:
     """The run failed: all is owed again, but mail that failed three times is given up, and said."""
     _leased(run).update(attempts=F("attempts") + 1)
     dead = _leased(run).filter(kind=InboxKind.MAIL, attempts__gte=MAX_FAILED_DELIVERIES)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agents import inbox, next_run, wakes
 from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxKind, SessionState
-from agents.locking import lock_session, lock_sessions
+from agents.locking import LockedSession, lock_session, lock_sessions
 from agents.models import Run, Session
 from agents.running.runtime import Mail
 from agents.text.storable import is_blank, is_storable
@@ -15,7 +15,7 @@ from agents.text.storable import is_blank, is_storable
 MAIL_LIMIT = 16_000
 
 
-def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Session]:
+def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, LockedSession]:
     """The sender's session and the home sessions it may write to, locked in the one order."""
     slugs = {mail.to_slug for mail in mails if is_storable(mail.to_slug)}
     homes: Sequence[int] = []
@@ -34,7 +34,7 @@ def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Se
 
 
 def send_mails(
-    session: Session, run: Run, mails: Sequence[Mail], locked: dict[int, Session]
+    session: LockedSession, run: Run, mails: Sequence[Mail], locked: dict[int, LockedSession]
 ) -> None:
     """Deliver each message, or say in the sender's thread why it was not delivered."""
     by_slug = {home.agent.slug: home for home in locked.values() if home.is_home}
@@ -62,7 +62,7 @@ def _undeliverable(session: Session, home: Session, mail: Mail, hops: int) -> st
 
 
 def _deliver(
-    session: Session, run: Run, mail: Mail, home: Session, *, hops: int, place: int
+    session: LockedSession, run: Run, mail: Mail, home: LockedSession, *, hops: int, place: int
 ) -> None:
     author = f"agent:{session.agent.slug}"
     inbox.enqueue_item(
@@ -81,7 +81,7 @@ def _deliver(
     next_run.queue_next_run(home)
 
 
-def _say_lost(session: Session, run: Run, mail: Mail, why: str) -> None:
+def _say_lost(session: LockedSession, run: Run, mail: Mail, why: str) -> None:
     record_event(
         session,
         "mail_lost",

@@ -5,19 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 
 from agents import inbox, transitions, wakes
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.jobs import queue
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
+from agents.locking import LockedSession
 from agents.models import Lane, Run, Session
 
 
-def queue_next_run(session: Session, *, idle: bool = False) -> Run | None:
+def queue_next_run(session: LockedSession) -> Run | None:
     """Queue the next run of a locked session if it is due, and store its standing; the run, if any.
 
     Every verb that changes a session ends with this, or with ``moves.restate`` when nothing of it
-    can have become due. ``idle`` says that nothing of it is live, so that nothing is looked for.
+    can have become due.
     """
-    live = None if idle else transitions.live_run(session)
+    live = transitions.live_run(session)
     queued = None if live else _queue_if_due(session)
     transitions.store_status(session, live or queued)
     return queued
@@ -27,7 +28,7 @@ def may_work(session: Session) -> bool:
     return session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
 
 
-def cancel_run(session: Session, run: Run) -> None:
+def cancel_run(session: LockedSession, run: Run) -> None:
     """Cancel a run that has not ended its turn: its wake stands again, and all it was given is owed."""
     inbox.release_items(run)
     transitions.move_run(session, run, RunStatus.CANCELLED)
@@ -42,7 +43,7 @@ def set_requester(session: Session, person_id: int | None) -> None:
     session.requested_by_id = person_id
 
 
-def _queue_if_due(session: Session) -> Run | None:
+def _queue_if_due(session: LockedSession) -> Run | None:
     if session.wake_at is None or session.wake_at > session.locked_at or not may_work(session):
         return None
     if session.wake_cause != Cause.HUMAN and (until := _lane_blocked_until(session)):
@@ -52,7 +53,6 @@ def _queue_if_due(session: Session) -> Run | None:
     cause = wakes.consume_wake(session)
     if cause == Cause.SCHEDULE:
         set_requester(session, None)
-    unit_of_work.write_moves(session)
     run = statements.insert(
         Run(
             session=session,
@@ -65,7 +65,7 @@ def _queue_if_due(session: Session) -> Run | None:
     return run
 
 
-def _lane_blocked_until(session: Session) -> datetime | None:
+def _lane_blocked_until(session: LockedSession) -> datetime | None:
     if not session.agent.lane:
         return None
     blocked = Lane.objects.filter(

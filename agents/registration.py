@@ -11,10 +11,10 @@ from django.db import transaction
 from pydantic import ValidationError as ShapeError
 
 from agents import next_run, wake_policy, wakes
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.events.log import record_event
 from agents.lifecycle import AgentState
-from agents.locking import share_lock_agent
+from agents.locking import LockedSession, mark_locked, share_lock_agent
 from agents.models import Agent, Session
 from agents.running import runtime
 from agents.text.storable import is_storable, make_storable
@@ -24,6 +24,10 @@ _TEXTS = ("slug", "name", "title", "mission", "contract", "runtime", "lane")
 
 #: Short names that /agents/<slug>/ would never reach.
 RESERVED_SLUGS = frozenset({"new"})
+
+
+class AgentRetired(Exception):
+    """A retired agent opens no session."""
 
 
 @transaction.atomic
@@ -114,25 +118,25 @@ def open_session(
     title: str = "",
     is_home: bool = False,
     external_id: str = "",
-    begin: Callable[[Session], object] | None = None,
+    begin: Callable[[LockedSession], object] | None = None,
 ) -> Session:
-    """A new session of an agent. A home session of an active agent is due by its wake policy.
+    """Open a session of an agent. A home session of an active agent is due by its wake policy.
 
-    ``begin`` may put more into the locked session, and wake it, before it starts.
+    ``begin`` may put more into the locked session, and wake it, before it starts. Raises AgentRetired.
     """
     session = _new_session(agent, title=title, is_home=is_home, external_id=external_id)
-    with unit_of_work.together(session):
-        wakes.set_first_wake(session)
-        record_event(session, "state", actor="system", text="The session was opened.")
-        if begin is not None:
-            begin(session)
-        next_run.queue_next_run(session, idle=True)
+    wakes.set_first_wake(session)
+    record_event(session, "state", actor="system", text="The session was opened.")
+    if begin is not None:
+        begin(session)
+    next_run.queue_next_run(session)
     return session
 
 
-def _new_session(agent: Agent, **fields: object) -> Session:
-    """The row of a session, as good as locked: nobody else sees it before the transaction ends."""
+def _new_session(agent: Agent, **fields: object) -> LockedSession:
+    """Insert a session. It is as good as locked: nobody else sees it before the transaction ends."""
     locked = share_lock_agent(agent.pk)
+    if locked.lifecycle == AgentState.RETIRED:
+        raise AgentRetired("This agent is retired and starts nothing more.")
     session = statements.insert(Session(agent=locked, **fields))
-    session.locked_at = locked.locked_at
-    return session
+    return mark_locked(session, at=locked.locked_at)

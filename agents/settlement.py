@@ -13,9 +13,9 @@ from typing import Any
 from django.db import transaction
 
 from agents import claims, inbox, lanes, mail, next_run, transitions, wakes
-from agents.db import unit_of_work
 from agents.events.log import NewEvent, record_event, record_events
 from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus, SessionState
+from agents.locking import LockedSession
 from agents.models import Run, Session
 from agents.running import runtime
 from agents.running.runtime import Ended, Fence
@@ -34,18 +34,19 @@ def settle_run(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> boo
     run = claims.held_run(fence)
     if run is None:
         return False
-    with unit_of_work.together(session):
-        record_events(session, said, run=run)
-        _file_report(session, run, ended)
-        more_is_owed = _hand_over(session, run, ended, locked)
-        _keep_protocol_facts(session, run, ended)
-        _decide_next_wake(session, ended, more_is_owed=more_is_owed)
-        _end(session, run, ended, said)
-        _go_on(session, run, ended)
+    record_events(session, said, run=run)
+    _file_report(session, run, ended)
+    more_is_owed = _hand_over(session, run, ended, locked)
+    _keep_protocol_facts(session, run, ended)
+    _decide_next_wake(session, ended, more_is_owed=more_is_owed)
+    _end(session, run, ended, said)
+    _go_on(session, run, ended)
     return True
 
 
-def _hand_over(session: Session, run: Run, ended: Ended, locked: dict[int, Session]) -> bool:
+def _hand_over(
+    session: LockedSession, run: Run, ended: Ended, locked: dict[int, LockedSession]
+) -> bool:
     """Send what the turn writes, raise what it asks, and settle what it was given.
 
     Whether its session is owed more now, which no run holds.
@@ -61,17 +62,17 @@ def _hand_over(session: Session, run: Run, ended: Ended, locked: dict[int, Sessi
     return False
 
 
-def _go_on(session: Session, run: Run, ended: Ended) -> None:
-    """What the run's end leaves of the session. Nothing else of it is live, so none is looked for."""
+def _go_on(session: LockedSession, run: Run, ended: Ended) -> None:
+    """Decide what the session does after its run has ended."""
     if ended.give_up and run.status == RunStatus.FAILED:
         _give_up(session, run)
     if run.status == RunStatus.WAITING_HUMAN:
         transitions.store_status(session, run)
     else:
-        next_run.queue_next_run(session, idle=True)
+        next_run.queue_next_run(session)
 
 
-def _give_up(session: Session, run: Run) -> None:
+def _give_up(session: LockedSession, run: Run) -> None:
     """Pause the session, unless a person has said meanwhile that it goes on."""
     if wakes.is_woken_by_human(session):
         return
@@ -81,14 +82,14 @@ def _give_up(session: Session, run: Run) -> None:
     record_event(session, "state", actor="system", run=run, text=session.state_reason)
 
 
-def _file_report(session: Session, run: Run, ended: Ended) -> None:
+def _file_report(session: LockedSession, run: Run, ended: Ended) -> None:
     if text := ended.report.strip()[:REPORT_LIMIT]:
         record_event(session, "summary", actor=f"agent:{session.agent.slug}", run=run, text=text)
     if ended.error:
         record_event(session, "error", actor="system", run=run, text=ended.error[:ERROR_LIMIT])
 
 
-def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
+def _keep_protocol_facts(session: LockedSession, run: Run, ended: Ended) -> None:
     """What the protocol wants to find again. A name that another session has is not taken."""
     if ended.keep is not None:
         ended.keep(session.pk, run.pk)
@@ -104,7 +105,7 @@ def _keep_protocol_facts(session: Session, run: Run, ended: Ended) -> None:
         session.external_id = name
 
 
-def _decide_next_wake(session: Session, ended: Ended, *, more_is_owed: bool) -> None:
+def _decide_next_wake(session: LockedSession, ended: Ended, *, more_is_owed: bool) -> None:
     limit_passes_at = _limit_passes_at(session, ended.retry_at)
     if ended.outcome == Outcome.RATE_LIMITED:
         lanes.block_lane(session, limit_passes_at, reason=ended.error)
@@ -113,7 +114,7 @@ def _decide_next_wake(session: Session, ended: Ended, *, more_is_owed: bool) -> 
         wakes.wake_session(session, Cause.MAIL)
 
 
-def _limit_passes_at(session: Session, told: datetime | None) -> datetime:
+def _limit_passes_at(session: LockedSession, told: datetime | None) -> datetime:
     """When to try again. A time that has passed already would make the session spin."""
     if told is None:
         return session.locked_at + wakes.LIMIT_PASSES_AFTER
@@ -122,7 +123,7 @@ def _limit_passes_at(session: Session, told: datetime | None) -> datetime:
     return max(told, session.locked_at + wakes.ERROR_BASE)
 
 
-def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> None:
+def _end(session: LockedSession, run: Run, ended: Ended, said: Sequence[NewEvent]) -> None:
     """Where the run goes: failed, waiting for a person, on with a person's answer, or completed."""
     to = _end_status(session, run, ended.outcome)
     facts: dict[str, Any] = {
@@ -132,7 +133,7 @@ def _end(session: Session, run: Run, ended: Ended, said: Sequence[NewEvent]) -> 
     }
     if (used := claims.sum_usage(said)) is not None:
         facts["usage"] = used
-    transitions.move_run(session, run, to, at_the_end=True, **facts)
+    transitions.move_run(session, run, to, **facts)
     if to == RunStatus.WAITING_HUMAN:
         wakes.rest_session(session, wakes.resting_cause(session))
     record_event(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events import listeners, notify
 from agents.lifecycle import LIVE_RUNS, RUN_MOVES, RunStatus, Status
+from agents.locking import LockedSession
 from agents.models import Event, Run, Session
 from agents.status import StatusFacts, derive_status
 
@@ -14,12 +15,9 @@ class IllegalTransition(Exception):
     """A run was asked to move along no edge of the table."""
 
 
-def move_run(
-    session: Session, run: Run, to: RunStatus, *, at_the_end: bool = False, **fields: object
-) -> None:
+def move_run(session: LockedSession, run: Run, to: RunStatus, **fields: object) -> None:
     """Move a run of a locked session, with fields that change in the same statement.
 
-    ``at_the_end`` it is written with the standing of the session, and not to be read before that.
     Raises IllegalMove.
     """
     if to not in RUN_MOVES[RunStatus(run.status)]:
@@ -31,10 +29,7 @@ def move_run(
     fields["status"] = to
     for name, value in fields.items():
         setattr(run, name, value)
-    if at_the_end:
-        unit_of_work.move(session, run, list(fields))
-    else:
-        statements.update(run, list(fields))
+    statements.update(run, list(fields))
 
 
 def live_run(session: Session) -> Run | None:
@@ -45,14 +40,14 @@ def live_run(session: Session) -> Run | None:
 _LIVE = Prepared(lambda pk: Run.objects.filter(session=pk, status__in=LIVE_RUNS))
 
 
-def release_waiting_run(session: Session) -> None:
+def release_waiting_run(session: LockedSession) -> None:
     """Let a run that waits for a person go on; its asks stay open and answerable."""
     run = live_run(session)
     if run is not None and run.status == RunStatus.WAITING_HUMAN:
         move_run(session, run, RunStatus.CONTINUED)
 
 
-def store_status(session: Session, live: Run | None) -> None:
+def store_status(session: LockedSession, live: Run | None) -> None:
     """Store the standing that a locked session has now, with every other changed fact of it.
 
     ``live`` is its live run.
@@ -60,7 +55,7 @@ def store_status(session: Session, live: Run | None) -> None:
     session.moved_at = session.locked_at
     found, before = derive_status(status_facts(session, live)), session.status
     session.status, session.status_reason = found.status, found.reason
-    unit_of_work.store(session, _FACTS)
+    statements.update(session, _FACTS)
     if Status.BLOCKED in (found.status, before) and found.status != before:
         notify.notify_owners_changed(session.agent_id)
     if found.status == Status.BLOCKED != before:

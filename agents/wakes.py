@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from agents import wake_policy
 from agents.lifecycle import CAUSE_RANK, WAKING_CAUSES, Cause, Outcome
+from agents.locking import LockedSession
 from agents.models import Session
 from agents.wake_policy import Continuous, OnMessage, Schedule
 
@@ -21,7 +22,7 @@ LIMIT_PASSES_AFTER = timedelta(hours=1)
 JITTER = 0.1
 
 
-def wake_session(session: Session, cause: Cause, at: datetime | None = None) -> None:
+def wake_session(session: LockedSession, cause: Cause, at: datetime | None = None) -> None:
     """Make a session due, at once or at a time, unless what it waits for ranks higher."""
     at = at or session.locked_at
     if session.wake_at is not None:
@@ -43,7 +44,7 @@ def consume_wake(session: Session) -> Cause:
     return cause
 
 
-def satisfied(session: Session) -> None:
+def satisfied(session: LockedSession) -> None:
     """A run is claimed: whatever the session was woken for until now, that run carries."""
     if session.wake_at is not None and session.wake_at <= session.locked_at:
         rest_session(session, resting_cause(session))
@@ -65,7 +66,7 @@ def resting_cause(session: Session) -> Cause:
     return Cause.EVENT if isinstance(policy, OnMessage) else Cause.MANUAL
 
 
-def set_first_wake(session: Session) -> None:
+def set_first_wake(session: LockedSession) -> None:
     """The wake of a session that becomes active: at once for a home session that works by itself."""
     policy = wake_policy.parse_wake_policy(session.agent.wake_policy)
     if not session.is_home or not isinstance(policy, Continuous | Schedule):
@@ -76,7 +77,9 @@ def set_first_wake(session: Session) -> None:
         wake_session(session, Cause.SCHEDULE)
 
 
-def set_wake_after_turn(session: Session, outcome: Outcome, *, limit_passes_at: datetime) -> None:
+def set_wake_after_turn(
+    session: LockedSession, outcome: Outcome, *, limit_passes_at: datetime
+) -> None:
     """Streaks and the next wake once a turn is over. A human wake since the claim stands."""
     session.last_outcome = outcome
     _count_streaks(session, outcome)
@@ -92,7 +95,7 @@ def set_wake_after_turn(session: Session, outcome: Outcome, *, limit_passes_at: 
         _after_completion(session, outcome)
 
 
-def _after_completion(session: Session, outcome: Outcome) -> None:
+def _after_completion(session: LockedSession, outcome: Outcome) -> None:
     """By the agent's policy. Mail that came meanwhile is looked for by whoever settles the turn."""
     policy, now = wake_policy.parse_wake_policy(session.agent.wake_policy), session.locked_at
     if not session.is_home or not isinstance(policy, Continuous | Schedule):

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.events.log import record_event
 from asks import access, asking_again, closing, raising, refusals, verdict_delivery, voting
 from asks.actions import binding, editing, grants
@@ -100,9 +100,8 @@ def _decide(ask_id: object, answer: Answer) -> Result:
 
 def _conclude(case: Case) -> Answered:
     """The verdict of an answer that nothing speaks against, and what follows from it."""
-    with unit_of_work.together(case.session):
-        verdict = _record(case)
-        closing.continue_session(case.session, case.ask)
+    verdict = _record(case)
+    closing.continue_session(case.session, case.ask)
     return Answered(case.ask, verdict)
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from agents import inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import Cause, SessionState
-from agents.models import Session
+from agents.locking import LockedSession
 from asks import access, closing, deadlines, raising, refusals
 from asks.actions import binding
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
@@ -22,7 +22,7 @@ from asks.refusals import Answer, Refused
 WHY_STALE = "What was asked had changed."
 
 
-def ask_again(session: Session, stale: Ask) -> Ask:
+def ask_again(session: LockedSession, stale: Ask) -> Ask:
     """A fresh ask in place of a stale one, on a locked session. The old one names its successor.
 
     It is the same run's and has waited as long.
@@ -36,7 +36,7 @@ def ask_again(session: Session, stale: Ask) -> Ask:
         expires_at=stale.expires_at,
         imported=stale.imported,
     )
-    deadlines.copy_escalation(stale, fresh)
+    deadlines.copy_escalation(session, stale, fresh)
     closing.supersede_ask(session, stale, fresh, why=WHY_STALE)
     transitions.store_status(session, transitions.live_run(session))
     return fresh
@@ -65,7 +65,7 @@ def reopen_ask(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask |
     return _reopen(expired.session, expired, by)
 
 
-def _reopen(session: Session, expired: Ask, by: AbstractBaseUser) -> Ask:
+def _reopen(session: LockedSession, expired: Ask, by: AbstractBaseUser) -> Ask:
     waited = (expired.expires_at or session.locked_at) - expired.opened_at
     fresh = raising.create_ask(
         session,

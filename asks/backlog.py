@@ -10,7 +10,7 @@ from agents.text.storable import is_blank, make_storable
 from asks import access, raising, refusals
 from asks.ledger import chain
 from asks.lifecycle import AskStatus, Reason
-from asks.locking import lock_ask
+from asks.locking import LockedAsk, lock_ask
 from asks.models import Ask, Dropped
 from asks.refusals import Answer, Refused
 
@@ -46,7 +46,7 @@ def _may_not(ask: Ask, by: AbstractBaseUser, reason: str) -> Refused | None:
     return None
 
 
-def _drop(ask: Ask, by: AbstractBaseUser, reason: str) -> Dropped:
+def _drop(ask: LockedAsk, by: AbstractBaseUser, reason: str) -> Dropped:
     session, actor = ask.session, f"human:{by.get_username()}"
     dropped = Dropped.objects.create(ask=ask, by_id=by.pk, reason=reason, at=session.locked_at)
     data = {"ask_id": ask.pk, "reason": reason}

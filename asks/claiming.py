@@ -8,7 +8,7 @@ from django.db import transaction
 from agents.events.log import record_event
 from asks import access, queue_hints, refusals
 from asks.lifecycle import AskStatus, Reason
-from asks.locking import lock_ask
+from asks.locking import LockedAsk, lock_ask
 from asks.models import Ask
 from asks.policies import terms
 from asks.refusals import Answer, Refused
@@ -70,7 +70,11 @@ def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
 
 
 def _hold(
-    ask: Ask, who: AbstractBaseUser | None, words: str, *, actor: AbstractBaseUser | None = None
+    ask: LockedAsk,
+    who: AbstractBaseUser | None,
+    words: str,
+    *,
+    actor: AbstractBaseUser | None = None,
 ) -> None:
     session, said_by = ask.session, actor or who
     ask.claimed_by_id = who.pk if who else None

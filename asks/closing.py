@@ -12,7 +12,8 @@ from agents import next_run, transitions, wakes
 from agents.db import statements
 from agents.events.log import record_event
 from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
-from agents.models import Run, Session
+from agents.locking import LockedSession
+from agents.models import Run
 from asks import queue_hints
 from asks.ledger import chain
 from asks.lifecycle import AskStatus
@@ -22,7 +23,7 @@ _CLOSING = ["status", "closed_at", "closed_by", "close_reason", "superseded_by"]
 
 
 def close_ask(
-    session: Session,
+    session: LockedSession,
     ask: Ask,
     status: AskStatus,
     *,
@@ -45,7 +46,7 @@ def close_ask(
     queue_hints.notify_queues(ask)
 
 
-def supersede_ask(session: Session, old: Ask, fresh: Ask, *, why: str) -> None:
+def supersede_ask(session: LockedSession, old: Ask, fresh: Ask, *, why: str) -> None:
     """Close an open ask of a locked session for another that stands in its place."""
     close_ask(session, old, AskStatus.SUPERSEDED, reason=why, replaced_by=fresh)
     record_event(
@@ -58,7 +59,7 @@ def supersede_ask(session: Session, old: Ask, fresh: Ask, *, why: str) -> None:
     )
 
 
-def _count_down(session: Session, run: Run) -> None:
+def _count_down(session: LockedSession, run: Run) -> None:
     """One open ask less; a run that waited for the last one goes on in the same statement."""
     left = run.open_asks - 1
     if left == 0 and run.status == RunStatus.WAITING_HUMAN:
@@ -68,7 +69,7 @@ def _count_down(session: Session, run: Run) -> None:
         statements.update(run, ["open_asks"])
 
 
-def continue_session(session: Session, ask: Ask) -> Run | None:
+def continue_session(session: LockedSession, ask: Ask) -> Run | None:
     """Wake a locked session because of a person, unless the ask's run still waits for other answers.
 
     An ask that outlived its run starts a run of its own, past one that waits for something else.
@@ -80,4 +81,4 @@ def continue_session(session: Session, ask: Ask) -> Run | None:
         transitions.release_waiting_run(session)
     if run.status not in LIVE_RUNS or not run.open_asks:
         wakes.wake_session(session, Cause.HUMAN)
-    return next_run.queue_next_run(session, idle=just_released)
+    return next_run.queue_next_run(session)

@@ -8,12 +8,12 @@ from django.db.models.functions import Now
 
 from agents.db.statements import Prepared
 from agents.events.log import record_event
-from agents.locking import lock_first_session
+from agents.locking import LockedSession, lock_first_session
 from agents.models import Session
 from asks import access, queue_hints, refusals
 from asks.ledger import chain
 from asks.lifecycle import AskStatus, Reason
-from asks.locking import lock_ask
+from asks.locking import LockedAsk, lock_ask
 from asks.models import Ask, Nudge, NudgeKind
 from asks.policies import terms, working_hours
 from asks.refusals import Answer, Refused
@@ -77,15 +77,13 @@ def _escalate(ask: Ask, nudge: Nudge) -> str:
     return f"{said} They may answer it too."
 
 
-def copy_escalation(before: Ask, fresh: Ask) -> None:
+def copy_escalation(session: LockedSession, before: Ask, fresh: Ask) -> None:
     """What is asked in the place of something escalated is escalated, if the policy still says so."""
     group = before.escalated_to
     if group is None or terms.terms_of(fresh).escalate_to != group.name:
         return
     _admit(fresh, group)
-    fresh.nudges.filter(kind=NudgeKind.ESCALATION, said_at=None).update(
-        said_at=fresh.session.locked_at
-    )
+    fresh.nudges.filter(kind=NudgeKind.ESCALATION, said_at=None).update(said_at=session.locked_at)
 
 
 def _admit(ask: Ask, group: Group) -> None:
@@ -110,7 +108,7 @@ def extend_deadline(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> 
     return ask
 
 
-def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
+def _may_not(ask: LockedAsk, by: AbstractBaseUser) -> Refused | None:
     if not access.may_see(by, ask):
         return refusals.not_found()
     if ask.status != AskStatus.OPEN:
@@ -123,7 +121,7 @@ def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
     return None
 
 
-def _extend(ask: Ask, by: AbstractBaseUser) -> None:
+def _extend(ask: LockedAsk, by: AbstractBaseUser) -> None:
     """The deadline, its warning, the thread and the ledger, all at once."""
     session, kept, actor = ask.session, terms.terms_of(ask), f"human:{by.get_username()}"
     wait = kept.extend_by

@@ -1,15 +1,25 @@
-"""An ask is locked by locking its session; everything that judges or changes it is read after that."""
+"""Lock an ask by locking its session. Read everything that judges or changes it after that."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from agents.db.expressions import ClockNow
 from agents.db.statements import Prepared
-from agents.locking import Read
+from agents.locking import LockedSession, mark_locked, moment_of
 from agents.models import Session
 from asks.models import Ask
 from asks.refusals import number_of
+
+if TYPE_CHECKING:
+
+    class LockedAsk(Ask):
+        """An ask whose session this transaction has locked."""
+
+        session: LockedSession
+
+else:  # for the type checker only: the row is a plain one
+    LockedAsk = Ask
 
 _SESSION_OF = Prepared(
     lambda pk: Session.objects.filter(asks__pk=pk).select_for_update(of=("self",))
@@ -23,18 +33,16 @@ _ASK = Prepared(
 )
 
 
-def lock_ask(ask_id: object) -> Ask | None:
-    """The ask with its run and gate, and in ``ask.session`` its locked session with its agent.
+def lock_ask(ask_id: object) -> LockedAsk | None:
+    """Lock an ask by its session; return it with run, gate, session and agent. None if there is none.
 
-    ``ask_id`` is whatever came in. None if there is no such ask.
+    ``ask_id`` is whatever came in.
     """
     number = number_of(ask_id)
-    if number is None:
+    session = None if number is None else _SESSION_OF.first(number)
+    if number is None or session is None:
         return None
-    session = _SESSION_OF.first(number)
-    if session is None:
-        return None
-    ask = _ASK.all(number)[0]
-    ask.session, session.agent = session, ask.agent
-    session.locked_at = cast("Read", ask).read_at
+    ask = cast("LockedAsk", _ASK.all(number)[0])
+    session.agent = ask.agent
+    ask.session = mark_locked(session, at=moment_of(ask))
     return ask

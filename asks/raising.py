@@ -10,10 +10,11 @@ from datetime import datetime
 from django.db.models import JSONField, Value
 
 from agents import wakes
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.lifecycle import Cause
+from agents.locking import LockedSession
 from agents.models import Run, Session
 from agents.text import html
 from agents.text.storable import make_storable
@@ -34,7 +35,7 @@ CONFIDENTIAL = "A confidential question. Only those who answer it can read it."
 _TIMES = re.compile(r"~\d+\Z")
 
 
-def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
+def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> None:
     """Raise each draft on a locked session; what cannot be asked is said in the thread."""
     for draft in drafts:
         if not isinstance(draft, AskDraft):
@@ -52,7 +53,7 @@ def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
             )
 
 
-def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
+def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
     """Raise one ask on a locked session and return the ask that stands for it. Raises BadDraft.
 
     None when the policy in force lets the action pass without a person. A request that is open
@@ -83,7 +84,7 @@ def raise_ask(session: Session, run: Run, draft: AskDraft) -> Ask | None:
 
 
 def create_ask(
-    session: Session,
+    session: LockedSession,
     run: Run,
     draft: AskDraft,
     *,
@@ -125,7 +126,7 @@ def create_ask(
         _bind(session, run, ask, draft.action, ruling)
     session.open_asks += 1
     run.open_asks += 1
-    unit_of_work.move(session, run, ["open_asks"])
+    statements.update(run, ["open_asks"])
     _say_asked(session, run, ask, draft)
     return ask
 
@@ -173,7 +174,7 @@ def successor_of(ask: Ask | None) -> Ask | None:
     return getattr(ask, "repeated_by", None)
 
 
-def _tell_again(session: Session, run: Run, answered: Ask) -> None:
+def _tell_again(session: LockedSession, run: Run, answered: Ask) -> None:
     """The answer is there already: the next run carries it."""
     author = f"human:{answered.verdict.decided_by.get_username()}"
     verdict_delivery.deliver_verdict(
@@ -241,7 +242,7 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Rul
     session.gate_count += 1
 
 
-def _say_asked(session: Session, run: Run, ask: Ask, draft: AskDraft) -> None:
+def _say_asked(session: LockedSession, run: Run, ask: Ask, draft: AskDraft) -> None:
     options = [option.label for option in draft.options]
     told = {"ask_id": ask.pk} if ask.confidential else {"ask_id": ask.pk, "options": options}
     if draft.action is not None:

@@ -12,7 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from agents.db.statements import Prepared
 from agents.events.log import record_event
-from agents.models import Session
+from agents.locking import LockedSession
 from agents.text.storable import is_blank, is_storable, make_storable
 from asks import access
 from asks.actions import binding, editing, schema
@@ -82,7 +82,7 @@ class Refused:
 class Case:
     """An answer to an ask of a locked session, and what is looked up once to judge it."""
 
-    session: Session
+    session: LockedSession
     ask: Ask
     answer: Answer
 
@@ -365,7 +365,7 @@ def _submitted_edit(answer: Answer) -> dict[str, str]:
     return {"edited": _brief(json.dumps(make_storable(answer.edited), ensure_ascii=False), 4000)}
 
 
-def report_refusal(session: Session, ask: Ask, refused: Refused, answer: Answer) -> None:
+def report_refusal(session: LockedSession, ask: Ask, refused: Refused, answer: Answer) -> None:
     """Show an owner's refused answer in the thread; a stranger's attempt is in the audit only."""
     if refused.reason == Reason.NOT_FOUND:
         return

@@ -8,7 +8,7 @@ from django.db import transaction
 from agents import inbox, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, RunStatus, SessionState
-from agents.locking import lock_agent, lock_sessions
+from agents.locking import LockedSession, lock_agent, lock_sessions
 from agents.models import Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask
@@ -29,7 +29,7 @@ def retire_agent(*, agent_id: int, by: AbstractBaseUser) -> bool:
     return True
 
 
-def _end(session: Session, by: AbstractBaseUser) -> None:
+def _end(session: LockedSession, by: AbstractBaseUser) -> None:
     """The run first, so that no ask that closes lets it go on."""
     run = transitions.live_run(session)
     if run is not None:

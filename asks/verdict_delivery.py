@@ -7,7 +7,8 @@ from typing import Any
 
 from agents import inbox
 from agents.lifecycle import InboxKind
-from agents.models import InboxItem, Run, Session
+from agents.locking import LockedSession
+from agents.models import InboxItem, Run
 from asks.actions import binding
 from asks.models import Ask, Verdict
 
@@ -16,7 +17,7 @@ LONGEST = 4_000
 
 
 def deliver_verdict(
-    session: Session, ask: Ask, verdict: Verdict, *, author: str, again_to: Run | None = None
+    session: LockedSession, ask: Ask, verdict: Verdict, *, author: str, again_to: Run | None = None
 ) -> InboxItem:
     """Owe a locked session a verdict; once, and once more for each later run that asks the same."""
     return inbox.enqueue_item(
@@ -28,7 +29,6 @@ def deliver_verdict(
         ),
         data=verdict_data(ask, verdict) | _action_of(ask, verdict),
         source_key=f"ask:{ask.pk}" + (f":{again_to.pk}" if again_to else ""),
-        along=again_to is None,
     )
 
 

@@ -6,7 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents.events.log import record_event
-from agents.models import Session
+from agents.locking import LockedSession
 from agents.text.storable import make_storable
 from asks import access, closing, refusals
 from asks.lifecycle import AskStatus
@@ -37,7 +37,7 @@ def withdraw_ask(
     return ask
 
 
-def withdraw_locked(session: Session, ask: Ask, *, by: AbstractBaseUser, reason: str) -> None:
+def withdraw_locked(session: LockedSession, ask: Ask, *, by: AbstractBaseUser, reason: str) -> None:
     """Close an open ask of a locked session as withdrawn. The caller goes on or restates."""
     why = make_storable(str(reason or "")[:MAX_REASON]).strip()
     closing.close_ask(session, ask, AskStatus.WITHDRAWN, by=by, reason=why)

@@ -7,7 +7,7 @@ RUNTIMES = {
     "eve-remote": f"{PROTOCOLS}.eve.client.runtime.RemoteEveRuntime",
     "leaf": f"{PROTOCOLS}.leaf.agent.runtime.LeafRuntime",
     "leaf-remote": f"{PROTOCOLS}.leaf.client.runtime.RemoteLeafRuntime",
-    "responses": f"{PROTOCOLS}.responses.agent.runtime.HybridRuntime",
+    "responses": f"{PROTOCOLS}.responses.agent.runtime.ResponsesRuntime",
     "responses-remote": f"{PROTOCOLS}.responses.client.runtime.RemoteResponsesRuntime",
 }
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agents.models import Event, Session
+    from agents.locking import LockedSession
+    from agents.models import Event
 
-Listener = Callable[["Session", Sequence["Event"]], None]
+Listener = Callable[["LockedSession", Sequence["Event"]], None]
 _listeners: list[Listener] = []
 
 
@@ -22,7 +23,7 @@ def subscribe(listener: Listener) -> None:
         _listeners.append(listener)
 
 
-def announce_events(session: Session, happened: Sequence[Event]) -> None:
+def announce_events(session: LockedSession, happened: Sequence[Event]) -> None:
     """Tell every listener. An event without a primary key is told and kept nowhere else."""
     for listener in _listeners:
         listener(session, happened)

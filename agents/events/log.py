@@ -7,12 +7,14 @@ state of the session itself. noted is what only a protocol's own door tells: {ki
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.events import listeners, notify
+from agents.locking import LockedSession
 from agents.models import Event, Run, Session
 from agents.text import html
 from agents.text.storable import make_storable
@@ -23,6 +25,17 @@ PAGE = 200
 _LANDED = """
 SELECT once_key FROM agents_event
 WHERE session_id = %s AND run_id IS NOT DISTINCT FROM %s AND once_key = ANY(%s)
+"""
+_TEXTS = ("kind", "actor", "text", "html", "once_key")
+_APPEND = """
+WITH counted AS (UPDATE agents_session SET last_seq = %s WHERE id = %s),
+appended AS (
+    INSERT INTO agents_event (session_id, seq, run_id, data, kind, actor, text, html, once_key)
+    SELECT %s::bigint, new.*
+    FROM unnest(%s::bigint[], %s::bigint[], %s::jsonb[],
+                %s::text[], %s::text[], %s::text[], %s::text[], %s::text[]) AS new
+    RETURNING id, created_at, seq
+) SELECT id, created_at FROM appended ORDER BY seq
 """
 
 
@@ -38,7 +51,7 @@ class NewEvent:
 
 
 def record_event(
-    session: Session,
+    session: LockedSession,
     kind: str,
     *,
     actor: str,
@@ -52,7 +65,9 @@ def record_event(
     return landed[0] if landed else None
 
 
-def record_events(session: Session, new: Sequence[NewEvent], *, run: Run | None) -> list[Event]:
+def record_events(
+    session: LockedSession, new: Sequence[NewEvent], *, run: Run | None
+) -> list[Event]:
     """Append events to a locked session, in order, without those that have landed before."""
     fresh = _not_landed(session, new, run)
     if not fresh:
@@ -62,10 +77,26 @@ def record_events(session: Session, new: Sequence[NewEvent], *, run: Run | None)
         for seq, event in enumerate(fresh, start=session.last_seq + 1)
     ]
     session.last_seq += len(rows)
-    unit_of_work.put(session, rows)
+    _write(session, rows)
     notify.notify_session_changed(session.pk, session.last_seq)
     listeners.announce_events(session, rows)
     return rows
+
+
+def _write(session: Session, rows: Sequence[Event]) -> None:
+    """Insert the rows and store the session's count of them, in one statement."""
+    written = statements.query(
+        _APPEND,
+        session.last_seq,
+        session.pk,
+        session.pk,
+        [row.seq for row in rows],
+        [row.run_id for row in rows],
+        [json.dumps(row.data) for row in rows],
+        *[[getattr(row, name) for row in rows] for name in _TEXTS],
+    )
+    for row, (pk, at) in zip(rows, written, strict=True):
+        row.pk, row.created_at = pk, at
 
 
 def _row(session: Session, run: Run | None, event: NewEvent, seq: int) -> Event:
@@ -96,8 +127,6 @@ def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> l
     run_id = run.pk if run else None
     before = statements.query(_LANDED, session.pk, run_id, sorted(keys))
     landed = {key for (key,) in before}
-    unwritten = session.unwritten.events if session.unwritten else []
-    landed |= {row.once_key for row in unwritten if row.run_id == run_id}
     fresh = []
     for event in new:
         if event.once_key and event.once_key in landed:

@@ -14,7 +14,7 @@ from agents import inbox, next_run, wakes
 from agents.db.statements import Prepared, query
 from agents.jobs import queue
 from agents.lifecycle import LIVE_RUNS, AgentState, Cause, InboxKind, InboxState, SessionState
-from agents.locking import lock_first_session
+from agents.locking import LockedSession, lock_first_session
 from agents.models import InboxItem, Run, Session
 
 BATCH = 100
@@ -65,7 +65,7 @@ _DUE = Prepared(
 )
 
 
-def _lock_if_free(session_id: int) -> Session | None:
+def _lock_if_free(session_id: int) -> LockedSession | None:
     return lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.contrib.auth.models import User
 from django.core.validators import RegexValidator
 from django.db import models
@@ -32,9 +30,6 @@ class Agent(models.Model):
     )
     owners = models.ManyToManyField(User, related_name="agents")
     created_at = models.DateTimeField(auto_now_add=True)
-
-    #: When its lock was taken. Not stored; see ``agents.locking``.
-    locked_at: datetime
 
     class Meta:
         ordering = ("slug",)

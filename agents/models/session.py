@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING
-
 from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F, Q
@@ -10,9 +7,6 @@ from django.db.models.functions import Now
 
 from agents.lifecycle import WAKING_CAUSES, Cause, SessionState, Status
 from agents.models.agent import Agent
-
-if TYPE_CHECKING:
-    from agents.db.unit_of_work import Unwritten
 
 
 class Session(models.Model):
@@ -54,12 +48,6 @@ class Session(models.Model):
         help_text="Who last started it or wrote to it; nobody once its schedule starts it.",
     )
     created_at = models.DateTimeField(db_default=Now())
-
-    #: When its lock was taken: the one moment of all that is done under it. Not stored, and missing
-    #: from a session that is not locked. See ``agents.locking``.
-    locked_at: datetime
-    #: What is written along with the session's standing. Not stored. See ``agents.db.unit_of_work``.
-    unwritten: Unwritten | None = None
 
     class Meta:
         ordering = ("-created_at", "-id")

@@ -18,7 +18,8 @@ from agents.lifecycle import Outcome
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from agents.models import Run, Session
+    from agents.locking import LockedSession
+    from agents.models import Run
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ def runtime_keys() -> list[str]:
     return sorted({*_runtimes, *_to_load})
 
 
-AskRaiser = Callable[["Session", "Run", Sequence[object]], None]
+AskRaiser = Callable[["LockedSession", "Run", Sequence[object]], None]
 _ask_raisers: list[AskRaiser] = []
 
 
@@ -223,7 +224,7 @@ def register_ask_raiser(raiser: AskRaiser) -> None:
     _ask_raisers[:] = [raiser]
 
 
-def raise_asks(session: Session, run: Run, drafts: Sequence[object]) -> None:
+def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> None:
     """Raise what a turn asks, in the transaction that settles it."""
     if not drafts:
         return

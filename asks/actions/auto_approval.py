@@ -8,14 +8,15 @@ from __future__ import annotations
 from agents import inbox
 from agents.events.log import record_event
 from agents.lifecycle import InboxKind
-from agents.models import InboxItem, Run, Session
+from agents.locking import LockedSession
+from agents.models import InboxItem, Run
 from asks.actions import binding, bound_files, grants
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import Meaning
 from asks.policies.versions import Ruling
 
 
-def allow_action(session: Session, run: Run, draft: AskDraft, ruling: Ruling) -> bool:
+def allow_action(session: LockedSession, run: Run, draft: AskDraft, ruling: Ruling) -> bool:
     """Grant a draft's action on a locked session. False when a person is better asked.
 
     That is when this very run was told so for this very action and proposes it again: an agent that
@@ -35,7 +36,7 @@ def allow_action(session: Session, run: Run, draft: AskDraft, ruling: Ruling) ->
 
 
 def _tell(
-    session: Session, run: Run, draft: AskDraft, ruling: Ruling, *, digest: str, key: str
+    session: LockedSession, run: Run, draft: AskDraft, ruling: Ruling, *, digest: str, key: str
 ) -> None:
     action = draft.action or ActionDraft("", None)
     why = f"Policy version {ruling.version} asks nobody: {ruling.why}."

@@ -17,10 +17,10 @@ from django.db import transaction
 from django.db.models import JSONField, Value
 
 from agents import claims
-from agents.db import statements, unit_of_work
+from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import record_event
-from agents.locking import lock_session
+from agents.locking import LockedSession, lock_session
 from agents.models import Run, Session
 from agents.running.runtime import Fence
 from agents.text.storable import make_storable
@@ -51,7 +51,7 @@ def mint_grant(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | N
         action_hash=edit["action_hash"] if edit else gate.action_hash,
         policy_version=gate.policy_version,
     )
-    unit_of_work.add(session, grant)
+    statements.insert(grant)
 
 
 def grant_by_policy(
@@ -174,7 +174,7 @@ def _by_policy_now(session: Session, operation: str, params: Json) -> Grant | No
     return grant_by_policy(session, draft, files=files, version=ruling.version)
 
 
-def _say_refused(session: Session, run: Run | None, operation: str) -> None:
+def _say_refused(session: LockedSession, run: Run | None, operation: str) -> None:
     record_event(
         session,
         "ignored",

@@ -17,8 +17,8 @@ from django.db import transaction
 from agents import registration, transitions
 from agents.events.log import record_event
 from agents.lifecycle import Cause, Outcome, RunStatus
-from agents.locking import lock_agent, lock_session
-from agents.models import Agent, Run, Session
+from agents.locking import LockedSession, lock_agent, lock_session
+from agents.models import Agent, Run
 from agents.text import html
 from agents.text.storable import make_storable
 from asks import raising
@@ -97,7 +97,7 @@ def import_items(
     return made, refused
 
 
-def _session(agent: Agent) -> Session:
+def _session(agent: Agent) -> LockedSession:
     """The session that earlier imports of this agent made, or a new one; locked."""
     before = Ask.objects.filter(agent=agent, imported=True, request_key__startswith="import:")
     known = before.values_list("session_id", flat=True).first()
@@ -106,7 +106,7 @@ def _session(agent: Agent) -> Session:
     return lock_session(registration.open_session(agent, title=TITLE).pk)
 
 
-def _run(session: Session) -> Run:
+def _run(session: LockedSession) -> Run:
     """The run that stands for the import: it is over, so each answer is carried by one of its own."""
     session.run_count += 1
     return Run.objects.create(
@@ -120,7 +120,9 @@ def _run(session: Session) -> Run:
     )
 
 
-def _import(session: Session, run: Run, planned: Planned, file: str, by: AbstractBaseUser) -> Ask:
+def _import(
+    session: LockedSession, run: Run, planned: Planned, file: str, by: AbstractBaseUser
+) -> Ask:
     item = planned.item
     draft = AskDraft(
         request_key=planned.key,
@@ -153,7 +155,9 @@ def _context(item: ApprovalItem, file: str) -> dict[str, str]:
     return {name: make_storable(words)[:2000] for name, words in said.items() if words}
 
 
-def _history(session: Session, run: Run, draft: AskDraft, item: ApprovalItem, file: str) -> Ask:
+def _history(
+    session: LockedSession, run: Run, draft: AskDraft, item: ApprovalItem, file: str
+) -> Ask:
     """A closed ask without a verdict, and with nobody as the one who closed it."""
     author = item.by or "somebody whom the file does not name"
     why = f"Imported: decided before, by {author}, as {file} says: {item.decision}"

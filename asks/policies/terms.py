@@ -15,6 +15,7 @@ from django.contrib.auth.models import Group, User
 from pydantic import BaseModel, ConfigDict
 
 from agents.lifecycle import InboxKind
+from agents.locking import LockedSession
 from agents.models import Run, Session
 from asks.access import people_who_answer
 from asks.draft_validation import BadDraft
@@ -92,7 +93,11 @@ class AppliedTerms:
 
 
 def apply_terms(
-    session: Session, run: Run, draft: AskDraft, ruling: Ruling, expires_at: datetime | None = None
+    session: LockedSession,
+    run: Run,
+    draft: AskDraft,
+    ruling: Ruling,
+    expires_at: datetime | None = None,
 ) -> AppliedTerms:
     """What a ruling means for a draft on a locked session. Raises BadDraft if it cannot be kept.
 
@@ -174,7 +179,11 @@ def _started_for(run: Run) -> list[User]:
 
 
 def _deadlines(
-    session: Session, draft: AskDraft, ruling: Ruling, settled: AppliedTerms, said: dict[str, Any]
+    session: LockedSession,
+    draft: AskDraft,
+    ruling: Ruling,
+    settled: AppliedTerms,
+    said: dict[str, Any],
 ) -> None:
     """When it expires, and what is said before that; in the owners' working hours, if they have some."""
     terms, now = ruling.terms, session.locked_at

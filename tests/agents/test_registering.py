@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.transaction import TransactionManagementError
 
 from agents.lifecycle import AgentState, Status
-from agents.locking import lock_session, lock_sessions
+from agents.locking import LockedSession, lock_session, lock_sessions
 from agents.models import Agent, Session
 from agents.registration import open_session, register_agent
 
@@ -97,7 +97,7 @@ def test_several_sessions_are_locked_and_missing_ones_left_out(agent: Agent) -> 
     assert lock_sessions([]) == {}
 
 
-def test_a_session_that_is_not_locked_has_no_moment(session: Session) -> None:
+def test_a_session_that_is_not_locked_has_no_moment(session: LockedSession) -> None:
     """What is done under a lock asks the session for the time; without a lock it cannot."""
     with pytest.raises(AttributeError):
         _ = session.locked_at

@@ -186,9 +186,9 @@ def a_named_session(acpx: Acpx) -> None:
 
 def an_escalated_permission(acpx: Acpx) -> None:
     from agents.running.runtime import Given
-    from workspace.protocols.markers.permissions import proxy
+    from workspace.protocols.markers.permissions import approved_tools
 
-    gate = f"{sys.executable} {proxy.__file__} {_mock()}"
+    gate = f"{sys.executable} {approved_tools.__file__} {_mock()}"
     chosen = acpx.settings(gate, "exec", "-f", "-")
     check = acpx.tally.check
     first = _take(chosen, "Use perm.")

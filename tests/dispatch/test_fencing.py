@@ -56,7 +56,7 @@ def test_a_writer_that_waited_while_the_run_was_taken_over_is_refused(
 
 def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
     @transaction.atomic
-    def lock() -> Run | None:
+    def lock() -> locking.LockedRun | None:
         return locking.lock_run(turn.run_id)
 
     with transaction.atomic():

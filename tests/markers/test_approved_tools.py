@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workspace.protocols.markers.permissions.proxy import GateProxy, Worker, run_once
+from workspace.protocols.markers.permissions.approved_tools import GateProxy, Worker, run_once
 
 COMMAND = {"command": "rm -rf x"}
 OPTIONS = [{"optionId": "a", "kind": "allow_once"}, {"optionId": "r", "kind": "reject_once"}]

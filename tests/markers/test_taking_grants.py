@@ -20,8 +20,8 @@ from asks.actions.interrupted import ask_about_interrupted
 from asks.drafts import ActionDraft
 from asks.models import Ask, Effect, EffectEnd, Redemption
 from tests.factories import AskFactory, claim, finish, verdict_on
-from workspace.protocols.markers.permissions import proxy
-from workspace.protocols.markers.permissions.socket import GrantsOfTurn, _answer
+from workspace.protocols.markers.permissions import approved_tools
+from workspace.protocols.markers.permissions.grant_socket import GrantsOfTurn, _answer
 from workspace.protocols.markers.runtime import MarkersRuntime
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +44,7 @@ def turn(session: Session, approved: Ask) -> Turn:
 
 def act(turn: Turn, prompt: str) -> str:
     """What the agent says in a turn in which it wants to use its tool."""
-    agent = [sys.executable, proxy.__file__, sys.executable, str(MOCK)]
+    agent = [sys.executable, approved_tools.__file__, sys.executable, str(MOCK)]
     command = [sys.executable, str(HERE / "taking.py"), prompt, *agent]
     settings = {"command": command, "format": "acpx"}
     return _said(replace(turn, agent=replace(turn.agent, settings=settings)))
@@ -106,7 +106,7 @@ def test_a_plain_command_takes_what_is_approved_too(session: Session, owner: Use
     again = json.dumps({"amount": 5.0, "to": "ACME"})
     once = f""""$0" "$1" --once pay '{again}' -- echo"""
     script = f"{once} paid; {once} twice"
-    command = ["sh", "-c", script, sys.executable, proxy.__file__]
+    command = ["sh", "-c", script, sys.executable, approved_tools.__file__]
     assert (
         _said(replace(turn, agent=replace(turn.agent, settings={"command": command}))) == "paid\n"
     )

@@ -101,11 +101,11 @@ def test_a_file_that_may_not_be_read_fails(tmp_path: Path) -> None:
         path.chmod(path.stat().st_mode | 0o055)
     reader = (
         "import os, sys; from pathlib import Path\n"
-        "from workspace.protocols.responses import question_file as q\n"
-        "from workspace.protocols.responses.agent.run_directory import Pinned\n"
+        "from workspace.protocols.responses.agent import question_file as q\n"
+        "from workspace.protocols.responses.agent.run_directory import PinnedDirectory\n"
         "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
         "os.geteuid() or os.seteuid(int(sys.argv[2]))\n"
-        "try: print(q.read(Pinned(Path(sys.argv[1]), fd, is_new=False)))\n"
+        "try: print(q.read_question_file(PinnedDirectory(Path(sys.argv[1]), fd, is_new=False)))\n"
         "except q.BadQuestion as error: print('refused:', error)\n"
     )
     said = subprocess.run(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agents.db import unit_of_work
+from agents.db import statements
 from agents.models import Event, Session
 from workspace.models import OutboxItem, OutboxKind
 from workspace.notify import payloads
@@ -28,7 +28,7 @@ def write_outbox(session: Session, happened: Sequence[Event]) -> None:
     """Put what happened into the outbox, if it is of a kind that is told."""
     for event in happened:
         for item in _items(session, event):
-            unit_of_work.add(session, item)
+            statements.insert(item)
 
 
 def _items(session: Session, event: Event) -> Iterator[OutboxItem]:

@@ -23,8 +23,8 @@ from agents.running.runtime import Ended, Started, Turn, TurnEvent
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.markers.instructions import closing_text
 from workspace.protocols.markers.output import OutputReader, output_reader_for
-from workspace.protocols.markers.permissions.proxy import VARIABLE as GRANTS
-from workspace.protocols.markers.permissions.socket import Books, GrantsOfTurn, socket_for
+from workspace.protocols.markers.permissions.approved_tools import VARIABLE as GRANTS
+from workspace.protocols.markers.permissions.grant_socket import Books, GrantsOfTurn, socket_for
 from workspace.protocols.markers.settings import MarkersSettings
 
 

@@ -12,8 +12,8 @@ from django.db import transaction
 
 from agents import claims, transitions
 from agents.events.log import record_event
-from agents.locking import lock_session
-from agents.models import Event, Session
+from agents.locking import LockedSession, lock_session
+from agents.models import Event
 from agents.running.runtime import Fence
 from asks import closing
 from asks.lifecycle import AskStatus
@@ -23,7 +23,7 @@ from workspace.protocols.eve.agent import texts
 RUNTIME = "eve"
 
 
-def ignore_on_message(session: Session, happened: Sequence[Event]) -> None:
+def ignore_on_message(session: LockedSession, happened: Sequence[Event]) -> None:
     """Called with a locked session and what was just recorded in it."""
     if session.agent.runtime == RUNTIME and any(
         event.kind == "message" and is_a_person(event.actor) for event in happened
@@ -48,7 +48,7 @@ def release_ignored(fence: Fence) -> bool:
     return True
 
 
-def ignore_open(session: Session) -> None:
+def ignore_open(session: LockedSession) -> None:
     """Close what the agent of a locked session asked and nobody answered."""
     open_asks = Ask.objects.filter(session=session, status=AskStatus.OPEN, context__has_key="eve")
     for ask in open_asks.select_related("run").order_by("pk"):

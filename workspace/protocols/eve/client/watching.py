@@ -19,7 +19,7 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from agents.events.log import record_event
-from agents.locking import lock_session
+from agents.locking import LockedSession, lock_session
 from agents.models import Session
 from asks import closing
 from asks.lifecycle import AskStatus
@@ -128,6 +128,6 @@ def _withdraw(session_id: int, how: dict[str, str]) -> int:
     return len(over)
 
 
-def _say(session: Session, ask: Ask, words: str) -> None:
+def _say(session: LockedSession, ask: Ask, words: str) -> None:
     told: dict[str, Any] = {"ask_id": ask.pk, "prompt": ask.prompt[:500], "elsewhere": True}
     record_event(session, "withdrawn", actor="system", run=ask.run, text=words, data=told)

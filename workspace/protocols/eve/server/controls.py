@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents import inbox, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import InboxKind, InboxState, RunStatus, SessionState
+from agents.locking import LockedSession
 from agents.models import InboxItem, Run, Session
 from asks import access, withdrawing
 from asks.lifecycle import Meaning
@@ -18,7 +19,7 @@ WHY = "Cancelled by its caller. Nothing was approved."
 _NOT_DONE = (InboxState.QUEUED, InboxState.LEASED)
 
 
-def cancel_session(session: Session, key: ApiKey) -> None:
+def cancel_session(session: LockedSession, key: ApiKey) -> None:
     """Call off what a locked session is doing or waits for; nothing if it rests. Raises Problem.
 
     What a person approved is not called off from here: it is theirs to stop.
@@ -34,7 +35,7 @@ def cancel_session(session: Session, key: ApiKey) -> None:
     notes.note_cancelled(session)
 
 
-def _stop(session: Session, run: Run) -> None:
+def _stop(session: LockedSession, run: Run) -> None:
     """Its worker notices when it next renews its claim. What it was told is not told again."""
     owed = InboxItem.objects.filter(session=session, state__in=_NOT_DONE)
     if owed.filter(kind=InboxKind.VERDICT, data__meaning=Meaning.APPROVE).exists():
@@ -46,7 +47,7 @@ def _stop(session: Session, run: Run) -> None:
     wakes.rest_session(session, wakes.resting_cause(session))
 
 
-def withdraw_open(session: Session, key: ApiKey) -> None:
+def withdraw_open(session: LockedSession, key: ApiKey) -> None:
     """Withdraw all that is open in a locked session, which takes who may answer it. Raises Problem."""
     asks = decisions.open_asks(session)
     check_owns_turn(session, key)
@@ -68,7 +69,7 @@ def check_owns_turn(session: Session, key: ApiKey) -> None:
         raise EveProblem(403, words, "not_allowed")
 
 
-def clear_session(session: Session, key: ApiKey) -> None:
+def clear_session(session: LockedSession, key: ApiKey) -> None:
     """Have the agent forget what was said. Raises Problem while a turn is under way."""
     run = transitions.live_run(session)
     if run is not None and run.status != RunStatus.WAITING_HUMAN:
@@ -81,7 +82,7 @@ def clear_session(session: Session, key: ApiKey) -> None:
     notes.note_cleared(session)
 
 
-def reset_session(session: Session, key: ApiKey, reason: str) -> None:
+def reset_session(session: LockedSession, key: ApiKey, reason: str) -> None:
     """End a locked session for good: what is open is withdrawn, what runs is stopped. Raises Problem."""
     withdraw_open(session, key)
     run = transitions.live_run(session)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from agents.db.statements import Prepared
+from agents.locking import LockedSession
 from agents.models import Session
 from asks import answering, refusals
 from asks.actions import binding
@@ -64,11 +65,9 @@ def _too_often(wait: float) -> EveProblem:
 
 
 def decide_requests(
-    session: Session, key: ApiKey, responses: Sequence[InputResponse]
+    session: LockedSession, key: ApiKey, responses: Sequence[InputResponse]
 ) -> EveProblem | None:
     """Record all these answers, or none and the refusal of the first that is not.
-
-    Where there are several, the session is locked by the caller.
 
     Returns the problem instead of raising it, so that the caller's transaction keeps the refusal.
     """
@@ -103,7 +102,9 @@ _NAMED = Prepared(
 )
 
 
-def refused_beforehand(session: Session, key: ApiKey, response: InputResponse) -> EveProblem | None:
+def refused_beforehand(
+    session: LockedSession, key: ApiKey, response: InputResponse
+) -> EveProblem | None:
     """The refusal, on record, of an answer that would be refused; nothing is decided."""
     ask = _asked(session, response.requestId)
     if ask is None:
@@ -112,7 +113,7 @@ def refused_beforehand(session: Session, key: ApiKey, response: InputResponse) -
 
 
 def _refused_beforehand(
-    session: Session, key: ApiKey, ask: Ask, response: InputResponse
+    session: LockedSession, key: ApiKey, ask: Ask, response: InputResponse
 ) -> EveProblem | None:
     """Refuse, on record, what is refused before anything of the post is decided."""
     judged = refusals.first_refusal(Case(session, ask, _as_answer(key, ask, response)))

@@ -7,7 +7,8 @@ import uuid
 from agents import inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxKind, RunStatus
-from agents.models import Run, Session
+from agents.locking import LockedSession
+from agents.models import Run
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
 
@@ -18,7 +19,7 @@ def new_delivery() -> str:
 
 
 def post_caller_message(
-    session: Session, key: ApiKey, text: str, context: str, delivery: str
+    session: LockedSession, key: ApiKey, text: str, context: str, delivery: str
 ) -> Run | None:
     """Owe a locked session a message and start the turn that carries it; the queued run, if any.
 
@@ -34,7 +35,7 @@ def post_caller_message(
 
 
 def begin_with_message(
-    session: Session,
+    session: LockedSession,
     key: ApiKey,
     text: str,
     context: str,

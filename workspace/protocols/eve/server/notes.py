@@ -8,28 +8,28 @@ from __future__ import annotations
 from typing import Any
 
 from agents.events.log import record_event
-from agents.models import Session
+from agents.locking import LockedSession
 from workspace.protocols.eve.server.log_events import AT_REST, CANCELLED, CLEARED, TYPED
 
 
-def note_typed(session: Session, delivery_id: str, text: str) -> None:
+def note_typed(session: LockedSession, delivery_id: str, text: str) -> None:
     """What follows comes of this message, which was taken as an answer."""
     _note(session, TYPED, {"deliveryId": delivery_id, "message": text})
 
 
-def note_cancelled(session: Session) -> None:
+def note_cancelled(session: LockedSession) -> None:
     _note(session, CANCELLED, {})
 
 
-def note_cleared(session: Session) -> None:
+def note_cleared(session: LockedSession) -> None:
     _note(session, CLEARED, {})
 
 
-def note_at_rest(session: Session) -> None:
+def note_at_rest(session: LockedSession) -> None:
     """Nothing more comes for now."""
     _note(session, AT_REST, {})
 
 
-def _note(session: Session, what: str, data: dict[str, Any]) -> None:
+def _note(session: LockedSession, what: str, data: dict[str, Any]) -> None:
     noted = {"kind": "eve", "type": what, "data": data}
     record_event(session, "noted", actor="system", data=noted)

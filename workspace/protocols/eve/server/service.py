@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from agents import transitions
 from agents.lifecycle import RunStatus
-from agents.locking import lock_session
+from agents.locking import LockedSession, lock_session
 from agents.models import Session
 from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
@@ -87,9 +87,6 @@ def _take(
     key: ApiKey, opened: EveSession, wanted: ContinueSession, delivery: str
 ) -> EveProblem | None:
     """What was refused is returned, not raised, so that its record is kept."""
-    if len(wanted.responses) == 1:
-        sessions.check_is_active(opened)
-        return _answer(opened.session, key, wanted.responses)
     with transaction.atomic():
         session = sessions.lock_existing(opened)
         if wanted.responses:
@@ -132,7 +129,9 @@ def _typed(
         return _answer(session, key, [response])
 
 
-def _answer(session: Session, key: ApiKey, responses: list[InputResponse]) -> EveProblem | None:
+def _answer(
+    session: LockedSession, key: ApiKey, responses: list[InputResponse]
+) -> EveProblem | None:
     problem = decisions.decide_requests(session, key, responses)
     if problem is None and not _goes_on(session):
         _say_at_rest(session.pk)

@@ -6,10 +6,10 @@ from django.db import IntegrityError
 
 from agents.db import statements
 from agents.db.statements import Prepared
-from agents.lifecycle import AgentState, SessionState
-from agents.locking import lock_session
+from agents.lifecycle import SessionState
+from agents.locking import LockedSession, lock_session
 from agents.models import Agent, Session
-from agents.registration import open_session
+from agents.registration import AgentRetired, open_session
 from agents.text.storable import is_storable
 from workspace.accounts import api_keys
 from workspace.api.attempts import actor_of
@@ -61,16 +61,17 @@ def _opened_before(key: ApiKey, create: CreateSession) -> EveSession | None:
 def _opened(key: ApiKey, create: CreateSession, agent: Agent) -> EveSession:
     made: list[EveSession] = []
 
-    def begin(session: Session) -> None:
-        if session.agent.lifecycle == AgentState.RETIRED:
-            raise EveProblem(403, "This agent is retired and starts nothing more.", "forbidden")
+    def begin(session: LockedSession) -> None:
         made.append(_named(session, key, create))
         if create.message:
             messages.begin_with_message(
                 session, key, create.message, create.context, messages.new_delivery()
             )
 
-    open_session(agent, title=create.message.strip()[:TITLE], begin=begin)
+    try:
+        open_session(agent, title=create.message.strip()[:TITLE], begin=begin)
+    except AgentRetired as error:
+        raise EveProblem(403, str(error), "forbidden") from error
     return made[0]
 
 
@@ -115,7 +116,7 @@ def check_is_active(opened: EveSession) -> None:
         raise not_active()
 
 
-def lock_active(opened: EveSession | None) -> Session | None:
+def lock_active(opened: EveSession | None) -> LockedSession | None:
     """The session locked, if it is there and has not ended."""
     if opened is None:
         return None
@@ -123,7 +124,7 @@ def lock_active(opened: EveSession | None) -> Session | None:
     return None if session.state == SessionState.ENDED else session
 
 
-def lock_existing(opened: EveSession | None) -> Session:
+def lock_existing(opened: EveSession | None) -> LockedSession:
     """The same. Raises Problem when there is none."""
     session = lock_active(opened)
     if session is None:

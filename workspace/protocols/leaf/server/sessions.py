@@ -7,8 +7,8 @@ from django.db import IntegrityError, transaction
 from agents import controls, next_run, registration, wakes
 from agents.db.statements import Prepared
 from agents.events.log import record_event
-from agents.lifecycle import AgentState, Cause, SessionState
-from agents.locking import lock_session
+from agents.lifecycle import Cause, SessionState
+from agents.locking import LockedSession, lock_session
 from agents.models import Agent, Session
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
@@ -51,9 +51,7 @@ def open_once(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
 
 
 def _open(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
-    def begin(session: Session) -> None:
-        if session.agent.lifecycle == AgentState.RETIRED:
-            raise Conflict("agent_retired", "This agent is retired and starts nothing more.")
+    def begin(session: LockedSession) -> None:
         session.data = opened(facts)
         words = f"Review {facts.item.item_id}: `{facts.item.pattern}` in {facts.item.file}"
         record_event(session, "message", actor=actor_of(key), text=words)
@@ -61,7 +59,10 @@ def _open(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
         wakes.wake_session(session, Cause.HUMAN)
 
     name = session_key(facts.session_id, facts.tenant)
-    return registration.open_session(agent, title=facts.title, external_id=name, begin=begin)
+    try:
+        return registration.open_session(agent, title=facts.title, external_id=name, begin=begin)
+    except registration.AgentRetired as error:
+        raise Conflict("agent_retired", str(error)) from error
 
 
 def check_same(session: Session, envelope: Envelope, item: object) -> None:

@@ -16,6 +16,7 @@ from django.db import transaction
 from agents import claims, transitions, wakes
 from agents.claims import ClaimLost
 from agents.lifecycle import Cause, InboxKind, InboxState
+from agents.locking import LockedSession
 from agents.models import InboxItem, Run, Session
 from agents.running.runtime import Turn
 from asks.lifecycle import AskStatus
@@ -89,7 +90,7 @@ def begin_work(turn: Turn, settings: ResponsesSettings) -> BrainJob | NothingToD
 
     Doing it again finds the same response.
     """
-    run = claims.locked(turn.fence)
+    run = claims.lock_claimed_run(turn.fence)
     if run is None:
         raise ClaimLost
     session = run.session
@@ -103,7 +104,9 @@ def begin_work(turn: Turn, settings: ResponsesSettings) -> BrainJob | NothingToD
     return _job(session, response, settings)
 
 
-def _response_of(session: Session, run: Run, settings: ResponsesSettings) -> Response | NothingToDo:
+def _response_of(
+    session: LockedSession, run: Run, settings: ResponsesSettings
+) -> Response | NothingToDo:
     under_way = _under_way(session)
     groups = _groups(session, run, under_way)
     bound = next((one for one in under_way.values() if one.run_id == run.pk), None)
@@ -181,7 +184,7 @@ def _group_of(bound: Response, groups: _Groups) -> tuple[str, int] | None:
     return next((key for key in groups if key[0] in kinds), None)
 
 
-def _keep(session: Session, run: Run, groups: _Groups, kept: tuple[str, int] | None) -> None:
+def _keep(session: LockedSession, run: Run, groups: _Groups, kept: tuple[str, int] | None) -> None:
     """Owe again what belongs to other responses. The next run carries it as soon as this one ends."""
     others = [item.pk for key, items in groups.items() if key != kept for item in items]
     if others:
@@ -191,7 +194,7 @@ def _keep(session: Session, run: Run, groups: _Groups, kept: tuple[str, int] | N
 
 
 def _of_words(
-    session: Session, items: Iterable[InboxItem], settings: ResponsesSettings
+    session: LockedSession, items: Iterable[InboxItem], settings: ResponsesSettings
 ) -> Response:
     text = "\n\n".join(item.body for item in items)
     request = request_of(text)
@@ -208,7 +211,7 @@ def _last(session: Session) -> Response | None:
     return Response.objects.filter(session=session).order_by("-pk").first()
 
 
-def _answer_once_more(session: Session, ask_id: int) -> Response:
+def _answer_once_more(session: LockedSession, ask_id: int) -> Response:
     """Another response for an answer whose own one failed: the answer is not lost."""
     ask = Ask.objects.select_related("verdict").get(pk=ask_id)
     asker = Response.objects.get(run=ask.run_id)
@@ -218,7 +221,7 @@ def _answer_once_more(session: Session, ask_id: int) -> Response:
     return store.make_response(session, wanted, previous=asker, root=root_of(asker))
 
 
-def _request_once_more(session: Session, failed: Response) -> Response:
+def _request_once_more(session: LockedSession, failed: Response) -> Response:
     """Another response for a request whose own one failed."""
     items = [{**row.data, "id": new_id("msg")} for row in failed.inputs.order_by("position")]
     wanted = NewResponse(
@@ -251,7 +254,7 @@ def resumed(asker: Response, request_key: str, answer: str) -> NewResponse:
     )
 
 
-def _unasked(session: Session, settings: ResponsesSettings) -> Response | NothingToDo:
+def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | NothingToDo:
     """A run that was given nothing: started by its schedule or a person, or let go of a question."""
     last = _last(session)
     if last is not None and last.paused and not last.let_go:

@@ -7,8 +7,8 @@ from django.db import transaction
 from agents import controls, inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxState, RunStatus
-from agents.locking import lock_session
-from agents.models import InboxItem, Run, Session
+from agents.locking import LockedSession, lock_session
+from agents.models import InboxItem, Run
 from asks import withdrawing
 from asks.lifecycle import AskStatus
 from asks.models import Ask
@@ -57,7 +57,7 @@ def cancel_response(response: Response, key: ApiKey) -> Response:
     return response
 
 
-def _stop_run(session: Session, response: Response) -> None:
+def _stop_run(session: LockedSession, response: Response) -> None:
     """End the run that carries it or is about to; all that the run was given is owed again.
 
     Its worker notices when it next renews its claim, and ends the process.
@@ -74,7 +74,7 @@ def _carries_another(run: Run, response: Response) -> bool:
     return bound.filter(ended_at=None).exists()
 
 
-def _drop(session: Session, response: Response, actor: str) -> None:
+def _drop(session: LockedSession, response: Response, actor: str) -> None:
     """What it was to do is not owed any more; but an answer is never lost: a person goes on with it."""
     if response.answers_id is not None:
         why = "The turn with the answer was cancelled by its caller. Resuming carries it again."

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from agents.lifecycle import Outcome, RunStatus
+from agents.locking import LockedSession
 from agents.models import Event, Session
 from agents.text.json_input import is_json
 from asks.models import Ask
@@ -59,7 +60,7 @@ def answered_through(door: Door) -> Iterator[None]:
         _door.reset(token)
 
 
-def project_events(session: Session, happened: Sequence[Event]) -> None:
+def project_events(session: LockedSession, happened: Sequence[Event]) -> None:
     """Follow what was just recorded in a locked session."""
     if session.agent.runtime != RUNTIME:
         return
@@ -76,7 +77,7 @@ def project_events(session: Session, happened: Sequence[Event]) -> None:
     stream.save()
 
 
-def _answer(session: Session, event: Event) -> None:
+def _answer(session: LockedSession, event: Event) -> None:
     asker = Response.objects.select_related("root").filter(run=event.run_id).first()
     if asker is None:
         return
@@ -128,7 +129,7 @@ def _usage(stream: ResponseStream, session: Session, event: Event) -> None:
     response.body["usage"] = wire.usage(event.data) or response.body["usage"]
 
 
-def _ended(stream: ResponseStream, session: Session, event: Event) -> None:
+def _ended(stream: ResponseStream, session: LockedSession, event: Event) -> None:
     assert event.run is not None  # noqa: S101 -- hear() takes events of runs only
     asks = _asked(event)
     error = _error(event, asks)

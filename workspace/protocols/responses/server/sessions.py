@@ -9,8 +9,8 @@ from pydantic import ValidationError as ShapeError
 from agents import inbox, next_run, registration, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, InboxKind, RunStatus, SessionState
-from agents.locking import lock_session
-from agents.models import Agent, Session
+from agents.locking import LockedSession, lock_session
+from agents.models import Agent
 from workspace.accounts import api_keys
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
@@ -110,13 +110,13 @@ def _open(
     # Opening is the one transaction of it: another around it would only cost.
     made: list[Response] = []
 
-    def begin(session: Session) -> None:
-        if session.agent.lifecycle == AgentState.RETIRED:
-            words = "This agent is retired and starts nothing more."
-            raise ResponsesProblem(403, words, code="agent_retired")
+    def begin(session: LockedSession) -> None:
         made.append(_put(session, key, wanted, previous))
 
-    registration.open_session(agent, title=title, begin=begin)
+    try:
+        registration.open_session(agent, title=title, begin=begin)
+    except registration.AgentRetired as error:
+        raise ResponsesProblem(403, str(error), code="agent_retired") from error
     return made[0]
 
 
@@ -138,7 +138,9 @@ def _wanted(
     )
 
 
-def _put(session: Session, key: ApiKey, wanted: NewResponse, previous: Response | None) -> Response:
+def _put(
+    session: LockedSession, key: ApiKey, wanted: NewResponse, previous: Response | None
+) -> Response:
     """The response, owed to a locked session, whose next run it is as soon as that proceeds."""
     response = store.make_response(session, wanted, previous=previous)
     author = actor_of(key)

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.db.models import Count, Q, QuerySet, Sum
 
-from agents.models import Session
+from agents.locking import LockedSession
 from workspace.accounts import api_keys
 from workspace.models import ApiKey
 from workspace.protocols.responses.models import Response, ResponseInput, ResponseStatus
@@ -37,7 +37,7 @@ class NewResponse:
 
 
 def make_response(
-    session: Session,
+    session: LockedSession,
     wanted: NewResponse,
     *,
     previous: Response | None = None,
