@@ -221,10 +221,12 @@ class Workspace(RuleBasedStateMachine):
         except messages.SessionIsOver:
             assert session.state == SessionState.ENDED
 
-    @rule(pick=PICK, verb=st.sampled_from(["start", "resume_session", "stop"]))
+    @rule(pick=PICK, verb=st.sampled_from(["start_session", "resume_session", "stop_session"]))
     def steer_a_session(self, pick: int, verb: str) -> None:
         session = one_of(Session.objects.all(), pick)
-        stopped = list(session.runs.filter(status=RunStatus.RUNNING)) if verb == "stop" else []
+        stopped = (
+            list(session.runs.filter(status=RunStatus.RUNNING)) if verb == "stop_session" else []
+        )
         getattr(controls, verb)(session_id=session.pk, by=self.owner)
         self.lost += [self.turns.pop(run.pk) for run in stopped]
 
