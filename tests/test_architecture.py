@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 
-from agents import registration
+from agents import controls, registration
 from agents.lifecycle import AgentState, RunStatus
 from agents.models import Event, Run, Session
 from agents.running import runtime
@@ -54,7 +55,7 @@ def test_a_toy_protocol_asks_and_continues(toy_runtime: str) -> None:
         lifecycle=AgentState.ACTIVE,
     )
     session = Session.objects.get(agent=agent)
-    factories.controls.start_session(session_id=session.pk, by=owner)
+    controls.start_session(session_id=session.pk, by=owner)
 
     run = carry_run(session)
     assert (run.status, run.error) == (RunStatus.WAITING_HUMAN, "")
@@ -72,7 +73,7 @@ def test_a_toy_protocol_asks_and_continues(toy_runtime: str) -> None:
 @pytest.mark.django_db
 def test_settings_of_a_toy_agent_are_checked(toy_runtime: str) -> None:
     owner = User.objects.create_user("olga")
-    with pytest.raises(registration.ValidationError, match="question"):
+    with pytest.raises(ValidationError, match="question"):
         registration.register_agent(
             slug="walker", owners=[owner], runtime_key=toy_runtime, settings={}
         )
