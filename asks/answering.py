@@ -11,15 +11,16 @@ from django.db import transaction
 
 from agents.db import statements
 from agents.events.log import record_event
+from agents.text.canonical_json import Json
 from asks import access, asking_again, closing, raising, refusals, verdict_delivery, voting
 from asks.actions import binding, editing, grants
-from asks.canonical_json import Json
+from asks.answers import Answer
 from asks.ledger import chain
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.locking import lock_ask
 from asks.models import Ask, Verdict, Vote
 from asks.policies import terms
-from asks.refusals import Answer, Case, Refused
+from asks.refusals import Case, Refused
 from asks.signed_channel.proof import Proof
 
 

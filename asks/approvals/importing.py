@@ -23,8 +23,8 @@ from agents.text import html
 from agents.text.storable import make_storable
 from asks import raising
 from asks.approvals.items import ApprovalItem
-from asks.draft_validation import BadDraft, check_draft
 from asks.drafts import AskDraft, OptionDraft
+from asks.drafts.validation import BadDraft, check_draft
 from asks.ledger import chain
 from asks.lifecycle import AskStatus
 from asks.models import Ask

@@ -18,8 +18,8 @@ from agents.lifecycle import InboxKind
 from agents.locking import LockedSession
 from agents.models import Run, Session
 from asks.access import people_who_answer
-from asks.draft_validation import BadDraft
 from asks.drafts import AskDraft
+from asks.drafts.validation import BadDraft
 from asks.models import Ask, Nudge, NudgeKind
 from asks.policies import personal_hours, working_hours
 from asks.policies.rules import GROUP, Quorum

@@ -19,8 +19,8 @@ from pydantic import ValidationError as ShapeError
 from agents.db.statements import Prepared
 from agents.locking import lock_agent
 from agents.models import Session
+from agents.text.canonical_json import Json
 from agents.text.storable import is_blank, is_storable
-from asks.canonical_json import Json
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import Meaning
 from asks.models import Policy, Verdict

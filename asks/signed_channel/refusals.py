@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from agents.events.log import record_event
 from agents.locking import lock_first_session
 from agents.models import Session
+from agents.text.canonical_json import printable
 from agents.text.storable import make_storable
 from asks import access
-from asks.canonical_json import printable
 from asks.ledger import chain
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal

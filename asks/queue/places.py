@@ -1,6 +1,6 @@
-"""The first page of a person's queue: what of `asks.queue` is read at every request and every hint.
+"""The first page of a person's queue: what of `asks.queue.queries` is read at every request and every hint.
 
-The queries are those of `asks.queue`, prepared, and of each row only what the page shows is read.
+The queries are those of `asks.queue.queries`, prepared, and of each row only what the page shows is read.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from django.db.models import Case, QuerySet, When
 from agents.db.statements import Prepared, with_only
 from agents.lifecycle import WORKING
 from agents.models import Agent, Event, Session
-from asks import queue
 from asks.models import Ask
+from asks.queue import queries
 
 PAGE_SIZE = 50
 QUIET = 30
@@ -42,7 +42,7 @@ class CardPlace:
 
 
 def places_of(asks: QuerySet[Ask]) -> list[CardPlace]:
-    """The places of (a slice of) `asks.queue.open_asks`, in their order, in one query."""
+    """The places of (a slice of) `asks.queue.queries.open_asks`, in their order, in one query."""
     return [CardPlace(*row) for row in _place_rows(asks)]
 
 
@@ -82,7 +82,7 @@ def _session(row: tuple[Any, ...]) -> Session:
 
 
 def _others_first_at_work(person: User) -> QuerySet[Session]:
-    want_nothing = queue.working_sessions(person) | queue.fine_sessions(person)
+    want_nothing = queries.working_sessions(person) | queries.fine_sessions(person)
     at_work = Case(When(status__in=WORKING, then=0), default=1)
     return want_nothing.order_by(at_work, "agent__slug", "pk")[: 2 * QUIET]
 
@@ -99,7 +99,7 @@ def _notice_rows(events: QuerySet[Event]) -> QuerySet[Any, Any]:
     return events.values_list(*_NOTICE, "session__agent_id", "session__agent__slug")
 
 
-_PLACES = Prepared(lambda pk: _place_rows(queue.open_asks(User(pk=pk)))[: PAGE_SIZE + 1])
-_BLOCKED = Prepared(lambda pk: _session_rows(queue.blocked_sessions(User(pk=pk)))[:PAGE_SIZE])
+_PLACES = Prepared(lambda pk: _place_rows(queries.open_asks(User(pk=pk)))[: PAGE_SIZE + 1])
+_BLOCKED = Prepared(lambda pk: _session_rows(queries.blocked_sessions(User(pk=pk)))[:PAGE_SIZE])
 _OTHERS = Prepared(lambda pk: _session_rows(_others_first_at_work(User(pk=pk))))
-_NOTICES = Prepared(lambda pk: _notice_rows(queue.notices(User(pk=pk))))
+_NOTICES = Prepared(lambda pk: _notice_rows(queries.notices(User(pk=pk))))
