@@ -82,7 +82,7 @@ sys.addaudithook(
 
 def test_a_bound_file_is_read_once_per_raise(folder: Path, session: Session) -> None:
     """A script that changed between two reads would be compared as one thing and bound as another."""
-    same = factories.draft(action=RUN, request_key="deploy")
+    same = factories.draft("deploy", action=RUN)
     _opened.clear()
     factories.ask(session, same, same)  # the first is stored, the second compared with it
     assert _opened.count("script.sh") == 2
