@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from agents import actors
 from agents.db import statements
 from agents.events.log import record_event
 from agents.text.canonical_json import Json
@@ -193,7 +194,7 @@ def _record(case: Case) -> Verdict:
     )
     closing.close_ask(session, ask, AskStatus.ANSWERED, by=answer.by)
     chain.append_verdict(ask, verdict, answer)
-    author = f"human:{answer.by.get_username()}"
+    author = actors.human(answer.by)
     if case.gate is not None and verdict.meaning == Meaning.APPROVE:
         grants.mint_grant(session, ask, case.gate, verdict.edit)
     owed = verdict_delivery.deliver_verdict(session, ask, verdict, author=author)

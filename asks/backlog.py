@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents import inbox, next_run, wakes
+from agents import actors, inbox, next_run, wakes
 from agents.events.log import record_event
 from agents.lifecycle import Cause, SessionState
 from agents.locking import LockedSession
@@ -64,7 +64,7 @@ def _may_not(ask: Ask, by: AbstractBaseUser, reason: str) -> Refused | None:
 
 
 def _drop(ask: LockedAsk, by: AbstractBaseUser, reason: str) -> Dropped:
-    session, actor = ask.session, f"human:{by.get_username()}"
+    session, actor = ask.session, actors.human(by)
     dropped = Dropped.objects.create(ask=ask, by_id=by.pk, reason=reason, at=session.locked_at)
     data = {"ask_id": ask.pk, "reason": reason}
     record_event(
@@ -119,7 +119,7 @@ def _reopen(session: LockedSession, expired: Ask, by: AbstractBaseUser) -> Ask:
     record_event(
         session,
         "state",
-        actor=f"human:{by.get_username()}",
+        actor=actors.human(by),
         run=expired.run,
         text="A question that had expired is asked again.",
         data={"ask_id": expired.pk, "replaced_by": fresh.pk},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from agents import actors
 from agents.events.log import record_event
 from asks import access, refusals
 from asks.answers import Answer
@@ -33,7 +34,7 @@ def claim_ask(
     ask = lock_judged(ask_id, Answer(by=by, text="claim", via=via), judge)
     if isinstance(ask, Refused) or ask.claimed_by_id == by.pk:
         return ask
-    _hold(ask, by, "Claimed the question.")
+    _hold(ask, by, "Claimed the question.", by=by)
     return ask
 
 
@@ -45,7 +46,7 @@ def release_ask(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask 
     if isinstance(ask, Refused):
         return ask
     if ask.claimed_by is not None:
-        _hold(ask, None, "Released the question.", actor=by)
+        _hold(ask, None, "Released the question.", by=by)
     return ask
 
 
@@ -72,18 +73,13 @@ def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
 
 
 def _hold(
-    ask: LockedAsk,
-    who: AbstractBaseUser | None,
-    words: str,
-    *,
-    actor: AbstractBaseUser | None = None,
+    ask: LockedAsk, holder: AbstractBaseUser | None, text: str, *, by: AbstractBaseUser
 ) -> None:
-    session, said_by = ask.session, actor or who
-    ask.claimed_by_id = who.pk if who else None
-    ask.claimed_at = session.locked_at if who else None
+    session = ask.session
+    ask.claimed_by_id = holder.pk if holder else None
+    ask.claimed_at = session.locked_at if holder else None
     ask.card_version += 1
     ask.save(update_fields=["claimed_by", "claimed_at", "card_version"])
-    name = said_by.get_username() if said_by else ""
     data = {"ask_id": ask.pk}
-    record_event(session, "claimed", actor=f"human:{name}", run=ask.run, text=words, data=data)
+    record_event(session, "claimed", actor=actors.human(by), run=ask.run, text=text, data=data)
     hints.notify_queues(ask)

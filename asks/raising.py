@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import JSONField, Value
 
-from agents import wakes
+from agents import actors, wakes
 from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import record_event
@@ -190,7 +190,7 @@ def successor_of(ask: Ask | None) -> Ask | None:
 
 def _deliver_again(session: LockedSession, run: Run, answered: Ask) -> None:
     """The answer is there already: the next run carries it."""
-    author = f"human:{answered.verdict.decided_by.get_username()}"
+    author = actors.human(answered.verdict.decided_by)
     verdict_delivery.deliver_verdict(
         session, answered, answered.verdict, author=author, again_to=run
     )
@@ -262,7 +262,7 @@ def _say_asked(session: LockedSession, run: Run, ask: Ask, draft: AskDraft) -> N
     record_event(
         session,
         "asked",
-        actor=f"agent:{session.agent.slug}",
+        actor=actors.agent(session.agent),
         run=run,
         text=CONFIDENTIAL if ask.confidential else ask.prompt,
         data=told,

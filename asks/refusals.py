@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 
+from agents import actors
 from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.locking import LockedSession
@@ -336,7 +337,7 @@ def report_refusal(session: LockedSession, ask: Ask, refused: Refused, answer: A
     record_event(
         session,
         "refused",
-        actor=f"human:{answer.by.get_username()}",
+        actor=actors.human(answer.by),
         text=refused.detail,
         data={"ask_id": ask.pk, "reason": refused.reason},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents import actors
 from agents.events.log import record_event
 from asks.actions import binding
 from asks.ledger import chain
@@ -93,7 +94,7 @@ def report_vote(case: Case, vote: Vote, standing: Tally) -> None:
     record_event(
         case.session,
         "voted",
-        actor=f"human:{case.answer.by.get_username()}",
+        actor=actors.human(case.answer.by),
         run=case.ask.run,
         text=f"{said}: {count}. It is not decided yet.",
         data={"ask_id": case.ask.pk, "approvals": standing.approvals, "needed": standing.needed},

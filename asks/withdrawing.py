@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from agents import actors
 from agents.events.log import record_event
 from agents.locking import LockedSession
 from agents.text.storable import make_storable
@@ -47,7 +48,7 @@ def withdraw_locked(session: LockedSession, ask: Ask, *, by: AbstractBaseUser, r
     record_event(
         session,
         "withdrawn",
-        actor=f"human:{by.get_username()}",
+        actor=actors.human(by),
         run=ask.run,
         text=why or NOTHING_APPROVED,
         data={"ask_id": ask.pk, "prompt": ask.prompt[:500]},

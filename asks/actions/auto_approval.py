@@ -5,7 +5,7 @@ It is no verdict: no person decided, and none is named.
 
 from __future__ import annotations
 
-from agents import inbox
+from agents import actors, inbox
 from agents.events.log import record_event
 from agents.lifecycle import InboxKind
 from agents.locking import LockedSession
@@ -49,7 +49,7 @@ def _report(
     record_event(
         session,
         "allowed",
-        actor=f"policy:v{ruling.version}",
+        actor=actors.policy(ruling.version),
         run=run,
         text=f"{action.operation}: allowed. {why}",
         data={"operation": action.operation, "params": action.params, "why": ruling.why},
@@ -58,7 +58,7 @@ def _report(
     inbox.enqueue_item(
         session,
         InboxKind.VERDICT,
-        author=f"policy:v{ruling.version}",
+        author=actors.policy(ruling.version),
         body=f"{option.label} — {why}",
         data={
             "ask_id": None,

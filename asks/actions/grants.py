@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import JSONField, Value
 
-from agents import claims
+from agents import actors, claims
 from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import record_event
@@ -128,7 +128,7 @@ def finish_effect(begun: Begun, *, happened: bool, detail: str = "") -> bool:
     record_event(
         session,
         "effect",
-        actor=f"agent:{session.agent.slug}",
+        actor=actors.agent(session.agent),
         run=taken.run,
         text=f"{taken.grant.operation}: {end.label.lower()}.",
         data={"operation": taken.grant.operation, "end": end.value, "detail": words},

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import registration, transitions
+from agents import actors, registration, transitions
 from agents.events.log import record_event
 from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.locking import LockedSession, lock_agent, lock_session
@@ -90,7 +90,7 @@ def import_items(
     record_event(
         session,
         "state",
-        actor=f"human:{by.get_username()}",
+        actor=actors.human(by),
         text=f"{len(made)} items were imported from {make_storable(file)[:200]}.",
     )
     transitions.store_status(session, transitions.live_run(session))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from agents import actors
 from agents.events.log import record_event
 from asks import access, refusals
 from asks.answers import Answer
@@ -43,7 +44,7 @@ def _may_not(ask: LockedAsk, by: AbstractBaseUser) -> Refused | None:
 
 def _extend(ask: LockedAsk, by: AbstractBaseUser) -> None:
     """The deadline, its warning, the thread and the ledger, all at once."""
-    session, kept, actor = ask.session, terms.terms_of(ask), f"human:{by.get_username()}"
+    session, kept, actor = ask.session, terms.terms_of(ask), actors.human(by)
     wait = kept.extend_by
     if wait is None:
         return

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 
+from agents import actors
 from agents.db import statements
 from agents.models import Session
 from agents.text.canonical_json import canonical_json, iso_moment
@@ -196,4 +197,4 @@ def _lock(chain: str) -> None:
 
 
 def _human(person: AbstractBaseUser) -> str:
-    return f"human:{person.get_username()}"
+    return actors.human(person)

@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from pydantic import ValidationError as ShapeError
 
+from agents import actors
 from agents.db.statements import Prepared
 from agents.locking import lock_agent
 from agents.models import Session
@@ -102,7 +103,7 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
         made_by_id=by.pk,
     )
     names: dict[str, str | None] = {"agent": agent.slug, "by": by.get_username()}
-    chain.append_row("policy_changed", made.pk, names=names, actor=f"human:{by.get_username()}")
+    chain.append_row("policy_changed", made.pk, names=names, actor=actors.human(by))
     return made
 
 
