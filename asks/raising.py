@@ -157,7 +157,8 @@ def _is_money_critical(draft: AskDraft, ruling: Ruling) -> bool:
 def _nudge_later(ask: Ask, settled: AppliedTerms) -> None:
     for nudge in settled.nudges:
         nudge.ask = ask
-    statements.insert_all(settled.nudges)
+    if settled.nudges:
+        statements.insert(*settled.nudges)
 
 
 def _next_key(session: Session, request_key: str) -> str:
@@ -216,20 +217,20 @@ def _offered(ask: Ask) -> list[tuple[str, str]]:
 
 
 def _offer(ask: Ask, draft: AskDraft) -> None:
-    statements.insert_all(
-        [
-            Option(
-                ask=ask,
-                key=option.key,
-                label=option.label,
-                detail=make_storable(option.detail),
-                style=option.style,
-                meaning=option.meaning,
-                position=place,
-            )
-            for place, option in enumerate(draft.options)
-        ]
-    )
+    options = [
+        Option(
+            ask=ask,
+            key=option.key,
+            label=option.label,
+            detail=make_storable(option.detail),
+            style=option.style,
+            meaning=option.meaning,
+            position=place,
+        )
+        for place, option in enumerate(draft.options)
+    ]
+    if options:
+        statements.insert(*options)
 
 
 def _bind(

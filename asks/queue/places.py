@@ -12,9 +12,9 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db.models import Case, QuerySet, When
 
-from agents.db.statements import Prepared, with_only
+from agents.db.statements import Prepared
 from agents.lifecycle import WORKING
-from agents.models import Agent, Event, Session
+from agents.models import Event, Session
 from asks.models import Ask
 from asks.queue import queries
 
@@ -22,9 +22,9 @@ PAGE_SIZE = 50
 QUIET = 30
 """Sessions of the quiet group on the page; twice as many others are read, to tell if there are more."""
 
-_AGENT = ("id", "slug")
-_SESSION = ("id", "agent_id", "status", "status_reason", "wake_at", "run_count", "moved_at")
-_NOTICE = ("id", "session_id", "seq", "kind", "text", "html", "created_at")
+#: The columns that the page shows. Reading another one would cost a query per row.
+_SESSION = ("agent", "status", "status_reason", "wake_at", "run_count", "moved_at", "agent__slug")
+_NOTICE = ("seq", "kind", "text", "html", "created_at", "session__agent__slug")
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,17 @@ def first_places(person: AbstractBaseUser) -> list[CardPlace]:
 
 def blocked_places(person: AbstractBaseUser) -> list[Session]:
     """The first page of sessions that are blocked and have asked nothing, longest first."""
-    return [_session(row) for row in _BLOCKED.rows(person.pk)]
+    return _BLOCKED.all(person.pk)
 
 
 def others(person: AbstractBaseUser) -> list[Session]:
     """Sessions that want nothing: those at work first, then as many of the quiet ones as fit."""
-    return [_session(row) for row in _OTHERS.rows(person.pk)]
+    return _OTHERS.all(person.pk)
 
 
 def notices(person: AbstractBaseUser) -> list[Event]:
     """What agents said in passing, newest first."""
-    return [_notice(row) for row in _NOTICES.rows(person.pk)]
+    return _NOTICES.all(person.pk)
 
 
 def _place_rows(asks: QuerySet[Ask]) -> QuerySet[Any, Any]:
@@ -71,14 +71,8 @@ def _place_rows(asks: QuerySet[Ask]) -> QuerySet[Any, Any]:
     return asks.prefetch_related(None).values_list(*columns)
 
 
-def _session_rows(sessions: QuerySet[Session]) -> QuerySet[Any, Any]:
-    return sessions.values_list(*_SESSION, "agent__slug")
-
-
-def _session(row: tuple[Any, ...]) -> Session:
-    session = with_only(Session, _SESSION, row[: len(_SESSION)])
-    session.agent = with_only(Agent, _AGENT, (session.agent_id, row[-1]))
-    return session
+def _shown(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    return sessions.select_related("agent").only(*_SESSION)
 
 
 def _others_first_at_work(person: User) -> QuerySet[Session]:
@@ -87,19 +81,9 @@ def _others_first_at_work(person: User) -> QuerySet[Session]:
     return want_nothing.order_by(at_work, "agent__slug", "pk")[: 2 * QUIET]
 
 
-def _notice(row: tuple[Any, ...]) -> Event:
-    *columns, agent_id, slug = row
-    event = with_only(Event, _NOTICE, columns)
-    event.session = with_only(Session, ("id", "agent_id"), (event.session_id, agent_id))
-    event.session.agent = with_only(Agent, _AGENT, (agent_id, slug))
-    return event
-
-
-def _notice_rows(events: QuerySet[Event]) -> QuerySet[Any, Any]:
-    return events.values_list(*_NOTICE, "session__agent_id", "session__agent__slug")
-
-
 _PLACES = Prepared(lambda pk: _place_rows(queries.open_asks(User(pk=pk)))[: PAGE_SIZE + 1])
-_BLOCKED = Prepared(lambda pk: _session_rows(queries.blocked_sessions(User(pk=pk)))[:PAGE_SIZE])
-_OTHERS = Prepared(lambda pk: _session_rows(_others_first_at_work(User(pk=pk))))
-_NOTICES = Prepared(lambda pk: _notice_rows(queries.notices(User(pk=pk))))
+_BLOCKED = Prepared(lambda pk: _shown(queries.blocked_sessions(User(pk=pk)))[:PAGE_SIZE])
+_OTHERS = Prepared(lambda pk: _shown(_others_first_at_work(User(pk=pk))))
+_NOTICES = Prepared(
+    lambda pk: queries.notices(User(pk=pk)).select_related("session__agent").only(*_NOTICE)
+)

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from agents.db.expressions import ClockNow, database_now
-from agents.db.statements import Prepared, insert, insert_all, update, with_only
+from agents.db.statements import Prepared, insert, update
 from agents.lifecycle import Outcome
 from agents.models import Agent, Event, Session
 from agents.registration import open_session
@@ -185,21 +185,9 @@ def test_several_rows_are_added_in_one_statement(
 
     ours = rows(900)
     with django_assert_num_queries(1):
-        insert_all(ours)
+        insert(*ours)
     assert [Event.objects.get(pk=row.pk).seq for row in ours] == [900, 901, 902]
     assert not any(row._state.adding for row in ours)
     odd = [*rows(910), *rows(920, data=Value(None, JSONField())), *rows(930, pk=2**40)[:1]]
-    insert_all(odd)  # unlike rows come one by one
+    insert(*odd)  # unlike rows come one by one
     assert [Event.objects.get(pk=row.pk).seq for row in odd] == [row.seq for row in odd]
-    with django_assert_num_queries(0):
-        insert_all([])
-
-
-def test_what_was_not_read_is_read_when_it_is_used(
-    session: Session, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    stub = with_only(Session, ("status", "id"), ("MANUAL", session.pk))
-    with django_assert_num_queries(0):
-        assert (stub.pk, stub.status) == (session.pk, "MANUAL")
-    with django_assert_num_queries(1):
-        assert stub.agent_id == session.agent_id
