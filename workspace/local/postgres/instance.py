@@ -8,7 +8,9 @@ What stands in the state folder:
     run/            the socket (a short folder in /tmp instead, when the path is too long for one)
     postgres.log    what the server says
     postgres.lock   held while somebody starts or stops the server
-    postgres.users  held, shared, by everybody who counts on the server until they leave
+    postgres.users  locked, shared, by every process that uses the server until it leaves
+
+filelock has no shared lock, so the last one is an flock of ours.
 """
 
 import fcntl
@@ -16,13 +18,13 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+from filelock import FileLock
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
@@ -139,11 +141,8 @@ class LocalPostgres:
             self.server.stop()
         return True
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self.state / "postgres.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+    def _locked(self) -> FileLock:
+        return FileLock(self.state / "postgres.lock", fallback_to_soft=False)
 
     def _count_on_it(self) -> None:
         """Hold on until we leave or our process ends, however it ends."""
