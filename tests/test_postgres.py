@@ -207,7 +207,7 @@ def test_state_path_too_long_for_a_socket_gets_a_short_folder(folder: Path) -> N
         assert postgres.socket_folder.parent == Path("/tmp")
     finally:
         postgres.stop()
-        shutil.rmtree(postgres.socket_folder)
+    assert not postgres.socket_folder.exists()
 
 
 def test_short_folder_of_somebody_else_is_refused(folder: Path) -> None:

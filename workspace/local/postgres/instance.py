@@ -19,6 +19,7 @@ import os
 import stat
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
@@ -127,7 +128,7 @@ class LocalPostgres:
         """Stop the server if it runs, whoever uses it; nothing committed is lost."""
         if self.state.exists():
             with self._locked():
-                self.server.stop()
+                self._end_server()
 
     def leave(self) -> bool:
         """Stop the server unless somebody else counts on it or is connected; tell whether it did.
@@ -138,8 +139,14 @@ class LocalPostgres:
             last = self._stop_counting_on_it()
             if not last or self._others_stay_connected():
                 return False
-            self.server.stop()
+            self._end_server()
         return True
+
+    def _end_server(self) -> None:
+        self.server.stop()
+        if self.socket_folder.parent != self.state:
+            with suppress(OSError):
+                self.socket_folder.rmdir()
 
     def _locked(self) -> FileLock:
         return FileLock(self.state / "postgres.lock", fallback_to_soft=False)
