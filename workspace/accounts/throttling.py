@@ -39,7 +39,11 @@ def seconds_to_wait(key: ApiKey) -> float:
     count one after the other.
     """
     ApiKey.objects.select_for_update(no_key=True).only("pk").get(pk=key.pk)
-    arguments = {"window": WINDOW_SECONDS, "most": MAX_ATTEMPTS, "prefix": refusal_prefix(key)}
+    arguments: dict[str, int | str] = {
+        "window": WINDOW_SECONDS,
+        "most": MAX_ATTEMPTS,
+        "prefix": refusal_prefix(key),
+    }
     with connection.cursor() as cursor:
         cursor.execute(_WAIT, arguments)
         row = cursor.fetchone()

@@ -37,3 +37,22 @@ class InstanceLock:
         if self._lock.is_locked:
             self.path.write_text("")
             self._lock.release()
+
+
+def running_ports(state: Path) -> list[int]:
+    """Return the ports on which Needs You runs from a state folder, in order."""
+    return sorted(
+        int(file.stem.removeprefix("up-"))
+        for file in state.glob("up-*.lock")
+        if file.read_text() and _is_locked(file)
+    )
+
+
+def _is_locked(file: Path) -> bool:
+    lock = FileLock(file, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return True
+    lock.release()
+    return False

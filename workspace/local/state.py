@@ -45,13 +45,18 @@ def make_state_folder(state: Path) -> None:
 
 
 def take_state_option(arguments: MutableSequence[str]) -> None:
-    """Turn `--state DIR` of the command line into NEEDS_YOU_STATE.
+    """Take `--state DIR` out of any command's line and set NEEDS_YOU_STATE to it.
 
-    The settings read the environment when they are imported, which is before any command parses
-    its options.
+    The settings read the environment when they are imported, which is before a command parses its
+    options. What follows `--` belongs to somebody else's command.
     """
-    for position, word in enumerate(arguments):
-        if word == "--state" and position + 1 < len(arguments):
-            os.environ["NEEDS_YOU_STATE"] = str(Path(arguments[position + 1]).absolute())
-        elif word.startswith("--state="):
-            os.environ["NEEDS_YOU_STATE"] = str(Path(word.partition("=")[2]).absolute())
+    position = 1
+    while position < len(arguments) and arguments[position] != "--":
+        option, sign, folder = arguments[position].partition("=")
+        if option != "--state" or not (sign or position + 1 < len(arguments)):
+            position += 1
+            continue
+        if not sign:
+            folder = arguments.pop(position + 1)
+        del arguments[position]
+        os.environ["NEEDS_YOU_STATE"] = str(Path(folder).absolute())

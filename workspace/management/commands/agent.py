@@ -5,15 +5,16 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.lifecycle import AgentState
 from agents.registration import register_agent
 from agents.running import runtime
 from agents.text import json_input
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = (
         "Connect an agent: agent add SLUG --owner USER -- COMMAND … for a local command, "
         "agent connect SLUG --owner USER --runtime KEY --settings JSON for any other protocol"

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from workspace.demo.worlds import WORLDS
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Build a small world: people, and agents that speak the real protocols."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.models import Agent
 from asks.approvals import (
@@ -16,12 +16,13 @@ from asks.approvals import (
     plan_import,
 )
 from asks.canonical_json import printable
+from workspace.management.database_command import DatabaseCommand
 
 MOST_BYTES = 2 * 1024 * 1024
 MOST_ITEMS = 5000
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Take over a markdown approvals file. Shows what it would do; --apply does it."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,14 +5,15 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.models import Agent
 from workspace.accounts import api_keys
+from workspace.management.database_command import DatabaseCommand
 from workspace.models import ApiKey, Scope
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "API keys for programs: key create NAME --scope a,b · key list · key revoke NAME"
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,12 +5,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from asks.ledger import anchors, bundle, signing_key, verify
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Prove the ledger of decisions, anchor it, export it: ledger verify|anchor|export|key"
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,16 +8,17 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.models import Agent
 from agents.text import json_input
 from asks.canonical_json import printable
 from asks.policies import versions
 from asks.policies.dry_run import dry_run
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Show, try and change the policy of an agent."
 
     def add_arguments(self, parser: CommandParser) -> None:

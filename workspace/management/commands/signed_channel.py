@@ -6,15 +6,16 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
 from asks.signed_channel import decision_files, document
 from asks.signed_channel.sshsig import NAMESPACE
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Decisions by signature: signed_channel show ASK [--option KEY], signed_channel scan"
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,10 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from workspace.management.database_command import DatabaseCommand
 from workspace.models import OutboxKind, WebhookEndpoint
 from workspace.models.outbox import new_uid
 from workspace.notify import breaker, webhook
@@ -19,7 +20,7 @@ from workspace.notify.safe_addresses import check_url
 MOST_HOURS = 24 * 30
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Signed webhooks: webhook add URL --owner USER · list · rotate|remove|resume|test ID"
 
     def add_arguments(self, parser: CommandParser) -> None:
