@@ -217,7 +217,7 @@ def test_short_folder_of_somebody_else_is_refused(folder: Path) -> None:
     elsewhere.mkdir()
     postgres.socket_folder.symlink_to(elsewhere)
     try:
-        with pytest.raises(PostgresError, match="belongs to somebody else"):
+        with pytest.raises(PostgresError, match="belongs to another user"):
             postgres.start()
     finally:
         postgres.socket_folder.unlink()
@@ -361,7 +361,7 @@ def test_data_of_another_version_is_refused(postgres: LocalPostgres) -> None:
     postgres.server.data.mkdir(parents=True)
     (postgres.server.data / "PG_VERSION").write_text("9\n")
 
-    with pytest.raises(PostgresError, match=r"made by PostgreSQL 9, but only version [\d, ]+ was"):
+    with pytest.raises(PostgresError, match=r"created by PostgreSQL 9, but only version [\d, ]+ was"):
         postgres.start()
 
 
@@ -369,7 +369,7 @@ def test_folder_that_is_no_data_is_left_alone(postgres: LocalPostgres) -> None:
     postgres.server.data.mkdir(parents=True)
     (postgres.server.data / "letter.txt").write_text("mine")
 
-    with pytest.raises(PostgresError, match="holds no PostgreSQL data"):
+    with pytest.raises(PostgresError, match="does not contain PostgreSQL data"):
         postgres.start()
 
     assert (postgres.server.data / "letter.txt").read_text() == "mine"

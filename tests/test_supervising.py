@@ -57,7 +57,7 @@ def test_child_is_started_again_whatever_it_ended_with(
 
     tend_until(supervisor, lambda: supervisor.children[0].deaths >= 2)
 
-    assert said[0] == f"The brief process ended (exit code {code}); starting it again"
+    assert said[0] == f"The brief process ended (exit code {code}); restarting it"
 
 
 def test_killed_child_is_started_again(supervisor: Supervisor, said: list[str]) -> None:
@@ -68,7 +68,7 @@ def test_killed_child_is_started_again(supervisor: Supervisor, said: list[str]) 
     os.kill(first, signal.SIGKILL)
 
     tend_until(supervisor, lambda: pid_of(supervisor) not in {None, first})
-    assert said == ["The sleeper process ended (killed by SIGKILL); starting it again"]
+    assert said == ["The sleeper process ended (killed by SIGKILL); restarting it"]
 
 
 def test_pause_before_a_restart_grows_and_stays_small() -> None:

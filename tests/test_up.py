@@ -330,7 +330,7 @@ def test_port_of_another_program_is_said_before_anything_is_started(
 
         assert one.ended() == 1
     assert one.said() == (
-        f"Port {port} on 127.0.0.1 is taken by another program: "
+        f"Port {port} on 127.0.0.1 is in use by another program: "
         "choose another with --port or PORT.\n"
     )
     assert not (empty_state / "pgdata").exists()
@@ -344,8 +344,8 @@ def test_twice_on_one_port_says_that_it_runs_already(up: Callable[..., Up], stat
 
     assert second.ended() == 3
     assert second.said() == (
-        f"Needs You runs already from {state} on port {first.port} (process {first.process.pid}): "
-        "use that one, stop it, or choose another port with --port.\n"
+        f"Needs You is already running from {state} on port {first.port} (process {first.process.pid}): "
+        "use that instance, stop it, or choose another port with --port.\n"
     )
     assert address_answers(f"http://127.0.0.1:{first.port}", "/healthz")
 

@@ -116,7 +116,7 @@ if not os.path.exists(flag):
     assert deliver() == 1
     delivery = Delivery.objects.get()
     assert delivery.state == DeliveryState.QUEUED
-    assert delivery.last_error == "The command ended with 1. It said: the network is down"
+    assert delivery.last_error == "The command ended with exit code 1. Its output: the network is down"
     assert deliver() == 0  # not before its time
     time_passes()
     assert deliver() == 1
@@ -184,7 +184,7 @@ def test_a_talkative_command_is_ended_and_what_it_says_is_not_kept(
     world.asked(cast.agent)
     deliver()
     error = Delivery.objects.get().last_error
-    assert "said more than" in error
+    assert "wrote more than" in error
     assert len(error) < 100
 
 
