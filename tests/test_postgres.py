@@ -361,7 +361,9 @@ def test_data_of_another_version_is_refused(postgres: LocalPostgres) -> None:
     postgres.server.data.mkdir(parents=True)
     (postgres.server.data / "PG_VERSION").write_text("9\n")
 
-    with pytest.raises(PostgresError, match=r"created by PostgreSQL 9, but only version [\d, ]+ was"):
+    with pytest.raises(
+        PostgresError, match=r"created by PostgreSQL 9, but only version [\d, ]+ was"
+    ):
         postgres.start()
 
 

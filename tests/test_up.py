@@ -236,7 +236,7 @@ def test_sigterm_stops_everything_and_the_next_finds_what_was_stored(
 
     again = up()
     again.ready()
-    assert "Everything of this world is there already" in again.said()
+    assert "This world already exists completely" in again.said()
 
 
 def test_ctrl_c_stops_everything(up: Callable[..., Up]) -> None:

@@ -264,7 +264,7 @@ def test_a_name_is_free_again_once_its_key_is_revoked(cast: Cast) -> None:
     made("bot", "--scope", "run:read", "--owner", cast.owner.username)
     call_command("key", "revoke", "bot", stdout=StringIO())
     made("bot", "--scope", "run:read", "--owner", cast.owner.username)
-    with pytest.raises(CommandError, match="no living key"):
+    with pytest.raises(CommandError, match="no active key"):
         call_command("key", "revoke", "other")
 
 

@@ -116,7 +116,9 @@ if not os.path.exists(flag):
     assert deliver() == 1
     delivery = Delivery.objects.get()
     assert delivery.state == DeliveryState.QUEUED
-    assert delivery.last_error == "The command ended with exit code 1. Its output: the network is down"
+    assert (
+        delivery.last_error == "The command ended with exit code 1. Its output: the network is down"
+    )
     assert deliver() == 0  # not before its time
     time_passes()
     assert deliver() == 1
@@ -143,7 +145,7 @@ def test_a_kind_that_does_not_exist_is_said(
     stop = asyncio.Event()
     stop.set()
     asyncio.run(Courier().run(stop))
-    assert "ask.open, which is no kind" in caplog.text
+    assert "ask.open, which is not a kind" in caplog.text
 
 
 def test_a_command_that_is_not_there_is_said_in_words(cast: Cast, settings: Settings) -> None:

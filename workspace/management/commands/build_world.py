@@ -9,11 +9,11 @@ from workspace.management.database_command import DatabaseCommand
 
 
 class Command(DatabaseCommand):
-    help = "Build a small world: people, and agents that speak the real protocols."
+    help = "Create sample data: people, and agents that speak the real protocols."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("world", choices=sorted(WORLDS))
 
     def handle(self, *args: Any, **options: Any) -> None:
         made = WORLDS[options["world"]]()
-        self.stdout.write(", ".join(made) if made else "Everything of this world is there already.")
+        self.stdout.write(", ".join(made) if made else "This world already exists completely.")

@@ -1,4 +1,4 @@
-"""`manage.py signin_link USER`: a link that signs one person in, once."""
+"""`manage.py signin_link USER`: print a one-time sign-in link."""
 
 import os
 from typing import Any
@@ -13,12 +13,12 @@ from workspace.management.database_command import DatabaseCommand
 
 
 class Command(DatabaseCommand):
-    """Print a one-time sign-in link, alone on the last line."""
+    """Print a one-time sign-in link on the last line."""
 
-    help = "Print a link that signs one person in, once."
+    help = "Print a one-time sign-in link for a user."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", help="the person's user name")
+        parser.add_argument("user", help="the user name")
         parser.add_argument(
             "--base-url", default=base_url(), help="the address of the web server (%(default)s)"
         )
