@@ -89,8 +89,8 @@ def _fill_session(owner: User, agent: Agent, session: Session, run: Run) -> None
     )
     Option.objects.bulk_create(option for ask in asks for option in _options(ask))
     Gate.objects.bulk_create(_gate(ask, number) for number, ask in enumerate(asks))
-    asks = Ask.objects.filter(session=session).select_related("gate").order_by("pk")
-    verdicts = [_verdict(owner, ask) for ask in asks.prefetch_related("options")]
+    opened = Ask.objects.filter(session=session).select_related("gate").order_by("pk")
+    verdicts = [_verdict(owner, ask) for ask in opened.prefetch_related("options")]
     Verdict.objects.bulk_create(verdicts)
     LedgerRecord.objects.bulk_create(_records(session, verdicts))
 

@@ -1,4 +1,4 @@
-"""The port, taken before anything is started; and the address that people open."""
+"""The port is taken before anything starts; the address that people open."""
 
 import socket
 

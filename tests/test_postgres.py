@@ -27,7 +27,7 @@ NOT_IN_PASSWD = 54321
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that root's database account reaches too; pytest's own is closed to it."""
+    """A folder that root's database account can enter, unlike pytest's."""
     made = Path(tempfile.mkdtemp(prefix="ny-"))
     made.chmod(0o711)
     yield made
@@ -36,7 +36,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def postgres(folder: Path) -> Iterator[LocalPostgres]:
-    """A private PostgreSQL that was not started yet."""
+    """A private PostgreSQL that is not running yet."""
     local = LocalPostgres(folder / "state")
     yield local
     local.stop()
@@ -44,7 +44,7 @@ def postgres(folder: Path) -> Iterator[LocalPostgres]:
 
 @pytest.fixture
 def wheel_for_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PostgreSQL's programs where every account reaches them: ours may be under root's closed home."""
+    """PostgreSQL's programs in a folder that every account can enter."""
     monkeypatch.syspath_prepend(str(copy_of_the_wheel(folder / "programs")))
 
 
@@ -66,7 +66,7 @@ def pid_of(postgres: LocalPostgres) -> int:
 
 
 def run_as(uid: int, action: Callable[[], str]) -> str:
-    """What ``action`` returns or complains of when another user runs it, in a forked process."""
+    """Run ``action`` as another user in a forked process; return its result or error."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""How many workers `manage.py up` is told to start."""
+"""The number of workers of `manage.py up`."""
 
 from __future__ import annotations
 

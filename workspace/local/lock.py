@@ -10,7 +10,7 @@ class InstanceLock:
     """The right to run `up` on one port of one state folder.
 
     The operating system releases the lock when its holder ends, however it ends. The file also
-    contains the holder's process id, for the message to whoever starts a second one.
+    contains the holder's process id, for the message to the person who starts a second one.
     """
 
     def __init__(self, state: Path, port: int) -> None:
