@@ -14,8 +14,9 @@ from agents.models import Session
 from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
 from workspace.models import ApiKey
+from workspace.protocols.common import http
 from workspace.protocols.eve import wire
-from workspace.protocols.eve.errors import EveProblem, expired, not_active, of_key, stale_token
+from workspace.protocols.eve.errors import EveProblem, expired, not_active, of_request, stale_token
 from workspace.protocols.eve.models import EveSession
 from workspace.protocols.eve.server import (
     controls,
@@ -39,7 +40,7 @@ def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
     try:
         return api_keys.require_key(request, *scopes)
     except KeyRefused as refused:
-        raise of_key(refused) from refused
+        raise of_request(http.refused_key(refused)) from refused
 
 
 def agent_info(request: HttpRequest) -> Json:
