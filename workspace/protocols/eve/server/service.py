@@ -45,14 +45,14 @@ def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
 
 def agent_info(request: HttpRequest) -> Json:
     key = key_of(request, READ, CREATE)
-    return info.describe_agent(sessions.agent_for(key, request.GET.get("agent", "")))
+    return info.describe_agent(sessions.find_agent(key, request.GET.get("agent", "")))
 
 
 def create_session(request: HttpRequest, raw: bytes) -> Json:
     """Open a session, with a first message or to wait for one. Raises Problem."""
     key = key_of(request, CREATE)
     wanted = wire.read_create(raw)
-    agent = sessions.agent_for(key, request.GET.get("agent", ""))
+    agent = sessions.find_agent(key, request.GET.get("agent", ""))
     opened = sessions.open_once(key, wanted, agent)
     return _accepted(opened) | {"continuationToken": opened.token}
 

@@ -87,15 +87,16 @@ def _envelope(request: HttpRequest) -> Envelope:
         raise bad_envelope(str(error)) from error
 
 
-def _agent(key: ApiKey, slug: str = "") -> Agent:
-    """The leaf agent that a key reaches; by its slug when there are several."""
-    reached = api_keys.agents_serving(key, *RUNTIMES)
-    found = [agent for agent in reached if slug in ("", agent.slug)]
-    if not found:
-        raise LeafProblem(403, "no_agent", "This key reaches no agent that serves leaf sessions.")
-    if len(found) > 1:
-        raise LeafProblem(400, "agent_required", "This key reaches several: name one in “agent”.")
-    return found[0]
+def _agent(key: ApiKey, slug: str) -> Agent:
+    """Return the leaf agent that a key reaches. Raises LeafProblem."""
+    try:
+        return api_keys.agent_for(key, slug, *RUNTIMES)
+    except api_keys.AgentNotFound as error:
+        if error.is_ambiguous:
+            detail = "This key reaches several: name one in “agent”."
+            raise LeafProblem(400, "agent_required", detail) from error
+        detail = "This key reaches no agent that serves leaf sessions."
+        raise LeafProblem(403, "no_agent", detail) from error
 
 
 def _checked_volume(agent: Agent, envelope: Envelope) -> Volume | None:
