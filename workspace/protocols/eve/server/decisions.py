@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db import transaction
+
 from agents.db.statements import Prepared
 from agents.locking import LockedSession
 from agents.models import Session
@@ -141,6 +143,7 @@ def _as_answer(key: ApiKey, ask: Ask, response: InputResponse) -> Answer:
     )
 
 
+@transaction.atomic
 def _unknown(key: ApiKey, response: InputResponse) -> EveProblem:
     assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
     refused = refusals.not_found()
