@@ -157,6 +157,30 @@ def agents_serving(key: ApiKey, *runtimes: str) -> list[Agent]:
     return [key.agent] if served else []
 
 
+class AgentNotFound(LookupError):
+    """A key reaches no agent of that name, or several when no name was given.
+
+    ``served`` are the agents of the wanted runtimes that the key reaches, oldest first.
+    """
+
+    def __init__(self, served: list[Agent], slug: str) -> None:
+        super().__init__(slug)
+        self.served = served
+        self.is_ambiguous = len(served) > 1 and not slug
+
+
+def agent_for(key: ApiKey, slug: str, *runtimes: str) -> Agent:
+    """Return the agent of these runtimes that a key reaches.
+
+    An empty ``slug`` finds the only one; of several, ``slug`` names one. Raises AgentNotFound.
+    """
+    served = agents_serving(key, *runtimes)
+    matching = [agent for agent in served if slug in ("", agent.slug)]
+    if len(matching) != 1:
+        raise AgentNotFound(served, slug)
+    return matching[0]
+
+
 _OWNERSHIP = Prepared(
     lambda agent, person: Agent.objects.filter(pk=agent, owners=person).values_list("pk"),
     of=(int, int),
