@@ -1,4 +1,4 @@
-"""What the README names exists: commands, settings, addresses, statuses, refusals, files."""
+"""What the README and its tables in docs/ name exists: commands, settings, addresses, refusals, files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from workspace.apps import RUNTIMES
 
 PROJECT = Path(__file__).resolve().parent.parent
 README = (PROJECT / "README.md").read_text()
+DOCS = sorted((PROJECT / "docs").glob("*.md"))
 SOURCES = [
     path for folder in ("agents", "asks", "workspace") for path in (PROJECT / folder).rglob("*.py")
 ]
 
 
-def rows(heading: str) -> list[list[str]]:
-    """The cells of the table below a heading."""
-    section = README.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+def rows(heading: str, page: str = "README.md") -> list[list[str]]:
+    """Return the cells of the first table below a heading of a page."""
+    text = (PROJECT / page).read_text()
+    section = re.split(rf"^#+ {heading}\n", text, maxsplit=1, flags=re.MULTILINE)[1]
+    section = section.split("\n## ", 1)[0]
     lines = [line for line in section.splitlines() if line.startswith("|")][2:]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
@@ -43,7 +46,11 @@ def test_the_commands_exist() -> None:
 
 
 def test_the_settings_are_read_and_all_are_named() -> None:
-    named = set(re.findall(r"`([A-Z_]{4,})`", " ".join(row[0] for row in rows("Settings"))))
+    named = set(
+        re.findall(
+            r"`([A-Z_]{4,})`", " ".join(row[0] for row in rows("Settings", "docs/settings.md"))
+        )
+    )
     read = set()
     for path in SOURCES:
         read |= set(re.findall(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"", path.read_text()))
@@ -53,7 +60,10 @@ def test_the_settings_are_read_and_all_are_named() -> None:
 
 
 def test_the_refusals_are_all_there_with_their_status() -> None:
-    listed = {row[0].strip("`"): int(row[1]) for row in rows("What is refused, and how it is said")}
+    listed = {
+        row[0].strip("`"): int(row[1])
+        for row in rows("Refusals and status codes", "docs/refusals.md")
+    }
     assert listed == {str(reason): HTTP_STATUS[reason] for reason in Reason}
 
 
@@ -67,9 +77,19 @@ def test_the_addresses_exist(address: str) -> None:
         pytest.fail(f"{address} is no address")
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
-def test_the_links_lead_somewhere(target: str) -> None:
-    assert (PROJECT / target).exists()
+@pytest.mark.parametrize("page", [PROJECT / "README.md", *DOCS], ids=lambda page: page.name)
+def test_the_links_lead_somewhere(page: Path) -> None:
+    targets = set(re.findall(r"\]\(([^)#:]+)\)", page.read_text()))
+    assert {target for target in targets if not (page.parent / target).exists()} == set()
+
+
+def test_the_index_lists_every_manual() -> None:
+    listed = set(re.findall(r"\]\(([^)#:]+)\)", (PROJECT / "docs" / "README.md").read_text()))
+    assert {page.name for page in DOCS} - {"README.md"} <= listed
+
+
+def test_a_newcomer_reads_the_readme_at_a_sitting() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 def test_the_runtimes_are_all_there() -> None:
@@ -86,7 +106,7 @@ def _is_ours(found: runtime.Runtime) -> bool:
 
 
 def test_the_folders_are_there() -> None:
-    for row in rows("Where to find what"):
+    for row in rows("The folders"):
         for folder in re.findall(r"`([a-z]+)/`", row[0]):
             assert (PROJECT / folder).is_dir()
 

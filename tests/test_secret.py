@@ -21,8 +21,8 @@ def test_key_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
 
 def test_processes_that_make_it_at_once_agree(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from workspace.local.secret_key import kept_in;"
-        "print(kept_in(Path(sys.argv[1])))"
+        "import sys; from pathlib import Path; from workspace.local.secret_key import load_secret_key;"
+        "print(load_secret_key(Path(sys.argv[1])))"
     )
     makers = [
         subprocess.Popen(

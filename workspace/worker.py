@@ -28,8 +28,9 @@ from agents.db.retrying import (
 )
 from agents.jobs import queue, stalled, tick
 from agents.running.runner import Runner, worker_name
-from asks import deadlines, expiry
 from asks.actions import interrupted
+from asks.deadlines import expiry
+from asks.deadlines.nudges import send_due_nudges
 from asks.ledger import anchors
 from asks.signed_channel import decision_files
 from workspace.notify.courier import Courier
@@ -59,7 +60,7 @@ class Duty:
 DUTIES = (
     Duty(1.0, tick.run_tick),
     Duty(1.0, expiry.expire_due_asks),
-    Duty(2.0, deadlines.send_due_nudges),
+    Duty(2.0, send_due_nudges),
     Duty(5.0, interrupted.ask_about_interrupted),
     Duty(5.0, stalled.retry_stalled_jobs),
     Duty(5.0, decision_files.scan_for_worker),

@@ -13,8 +13,9 @@ from agents import locking
 from agents.events.log import record_event
 from agents.lifecycle import Outcome
 from agents.models import Event, Session
-from asks import answering, expiry, withdrawing
+from asks import answering, withdrawing
 from asks.answering import Answered
+from asks.deadlines import expiry
 from asks.lifecycle import Reason
 from asks.models import Ask, Verdict
 from asks.refusals import Refused

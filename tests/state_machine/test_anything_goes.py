@@ -36,9 +36,9 @@ from agents.models import Agent, InboxItem, Run, Session
 from agents.registration import open_session
 from agents.running.runtime import Ended, Fence, Mail, Turn
 from asks.answering import Answered, answer_ask
-from asks.asking_again import reopen_ask
+from asks.backlog import reopen_ask
+from asks.deadlines.expiry import expire_due_asks
 from asks.drafts import AskDraft
-from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Verdict
 from asks.refusals import Refused
@@ -221,10 +221,12 @@ class Workspace(RuleBasedStateMachine):
         except messages.SessionIsOver:
             assert session.state == SessionState.ENDED
 
-    @rule(pick=PICK, verb=st.sampled_from(["start", "resume_session", "stop"]))
+    @rule(pick=PICK, verb=st.sampled_from(["start_session", "resume_session", "stop_session"]))
     def steer_a_session(self, pick: int, verb: str) -> None:
         session = one_of(Session.objects.all(), pick)
-        stopped = list(session.runs.filter(status=RunStatus.RUNNING)) if verb == "stop" else []
+        stopped = (
+            list(session.runs.filter(status=RunStatus.RUNNING)) if verb == "stop_session" else []
+        )
         getattr(controls, verb)(session_id=session.pk, by=self.owner)
         self.lost += [self.turns.pop(run.pk) for run in stopped]
 

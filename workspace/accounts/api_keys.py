@@ -22,6 +22,7 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils import timezone
 
+from agents import actors
 from agents.db.statements import Prepared
 from agents.models import Agent
 from asks.ledger import chain
@@ -97,7 +98,7 @@ def _record(kind: str, key: ApiKey, *, by: User | None) -> None:
         "agent": key.agent.slug if key.agent else None,
         "person": key.person.get_username() if key.person else None,
     }
-    actor = f"human:{by.get_username()}" if by else "system"
+    actor = actors.human(by) if by else "system"
     chain.append_row(kind, key.pk, names=names, actor=actor)
 
 

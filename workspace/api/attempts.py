@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from agents import actors
 from asks.ledger import chain
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
@@ -45,5 +46,5 @@ def _record(key: ApiKey, ask_id: int, why: str) -> None:
 def actor_of(key: ApiKey) -> str:
     """Return the actor of a key, as the event log names it."""
     if key.person is not None:
-        return f"human:{key.person.get_username()}"
-    return f"agent:{key.agent.slug}" if key.agent else "unknown"
+        return actors.human(key.person)
+    return actors.agent(key.agent) if key.agent else "unknown"

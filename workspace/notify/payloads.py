@@ -7,11 +7,11 @@ that the answer must echo. Everything else that the agent showed, and conversati
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from agents.models import Event, Session
 from asks.actions import binding
+from asks.drafts import request_keys
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Verdict
 from workspace.models import OutboxKind
@@ -22,8 +22,6 @@ MAX_LABEL = 300
 MAX_PARAMS_BYTES = 8 * 1024
 
 Payload = dict[str, Any]
-#: The suffix that ``asks.raising`` adds to the request key of a repeated ask.
-_AGAIN = re.compile(r"~\d+\Z")
 
 
 def where(session: Session, event: Event) -> Payload:
@@ -93,7 +91,7 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
         "binding": binding.shown_binding(gate).as_echo() if gate else None,
         "expires_at": ask.expires_at.isoformat() if ask.expires_at else None,
         # This ask replaces an older one, whose ask.superseded names this one.
-        "again": _AGAIN.search(ask.request_key) is not None,
+        "again": request_keys.is_repeated(ask.request_key),
     }
 
 

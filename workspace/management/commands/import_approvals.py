@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
 from agents.models import Agent
+from agents.text.canonical_json import printable
 from asks.approvals import (
     ApprovalItem,
     Contents,
@@ -15,7 +16,6 @@ from asks.approvals import (
     parse_approvals,
     plan_import,
 )
-from asks.canonical_json import printable
 from workspace.management.database_command import DatabaseCommand
 
 MOST_BYTES = 2 * 1024 * 1024

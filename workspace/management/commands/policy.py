@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from agents.models import Agent
 from agents.text import json_input
-from asks.canonical_json import printable
+from agents.text.canonical_json import printable
 from asks.policies import versions
 from asks.policies.dry_run import dry_run
 from workspace.management.database_command import DatabaseCommand
