@@ -23,6 +23,32 @@ NO_ROOM = timedelta(seconds=30)
 FAILED = frozenset({Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED})
 
 
+def retry_time(away: ServerAway) -> datetime | None:
+    """Return when a server that gave Retry-After is asked again; None if it gave none."""
+    if away.retry_after is None:
+        return None
+    return datetime.now(UTC) + max(timedelta(seconds=away.retry_after), NO_ROOM)
+
+
+def is_last_attempt(turn: Turn, max_attempts: int) -> bool:
+    """Whether a turn that fails now has failed as often as its settings allow."""
+    return turn.failures + 1 >= max_attempts
+
+
+def end_away(away: ServerAway) -> Ended | None:
+    """End a turn until the server's Retry-After; None if it gave none."""
+    later = retry_time(away)
+    if later is None:
+        return None
+    return Ended(outcome=Outcome.RATE_LIMITED, error=str(away), retry_at=later)
+
+
+def end_broken(turn: Turn, max_attempts: int, error: str, *, for_good: bool = False) -> Ended:
+    """Fail a turn. It is tried again with the same input until it has failed too often."""
+    give_up = for_good or is_last_attempt(turn, max_attempts)
+    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=give_up)
+
+
 class TurnEndings(ABC):
     """What a turn has come to so far, and the ends it may have.
 
@@ -54,16 +80,16 @@ class TurnEndings(ABC):
         return self.end(Outcome.BLOCKED if self.drafts else outcome, words)
 
     def away(self, away: ServerAway) -> Ended:
-        """Somebody who says when to come again is believed; else it is tried a few times."""
-        if away.retry_after is None or self.drafts:
+        """Honour Retry-After; without it, try a few times."""
+        later = None if self.drafts else retry_time(away)
+        if later is None:
             return self.broke(str(away))
-        wait = max(timedelta(seconds=away.retry_after), NO_ROOM)
-        return self.end(Outcome.RATE_LIMITED, error=str(away), retry_at=datetime.now(UTC) + wait)
+        return self.end(Outcome.RATE_LIMITED, error=str(away), retry_at=later)
 
     def broke(self, words: str, *, for_good: bool = False) -> Ended:
-        """A turn that is tried again with all it was given, until it has failed too often."""
-        last = self.turn.failures + 1 >= self._settings.max_attempts
-        return self.end(Outcome.RETRYABLE_ERROR, error=words, give_up=for_good or last)
+        """Fail the turn. It is tried again with the same input until it has failed too often."""
+        give_up = for_good or is_last_attempt(self.turn, self._settings.max_attempts)
+        return self.end(Outcome.RETRYABLE_ERROR, error=words, give_up=give_up)
 
     def took_too_long(self) -> Ended:
         """The turn is stopped where it is."""
