@@ -7,7 +7,6 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import JSONField, Q, Value
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy as _
 
 from agents.db.append_only import append_only_triggers
 from agents.models import Agent, Run, Session
@@ -38,8 +37,7 @@ class Ask(models.Model):
     money_critical = models.BooleanField(default=False)
     context = models.JSONField(default=dict, blank=True)
     imported = models.BooleanField(
-        default=False,
-        help_text=_("Imported from an approvals file; the time since it has waited is unknown."),
+        default=False, help_text="It came from an approvals file; since when it waits is unknown."
     )
     terms = models.JSONField(default=dict, db_default=Value({}, JSONField()), blank=True)
     answered_by = models.ForeignKey(
@@ -58,7 +56,7 @@ class Ask(models.Model):
         null=True,
         blank=True,
         related_name="escalated_asks",
-        help_text=_("People who may also answer after an escalation."),
+        help_text="Who may answer too, since it has waited too long.",
     )
     claimed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -91,7 +89,7 @@ class Ask(models.Model):
         null=True,
         blank=True,
         related_name="repeated_by",
-        help_text=_("The ask that this ask repeats, whatever its outcome."),
+        help_text="The ask that this one asks again, whatever became of that.",
     )
 
     class Meta:

@@ -4,7 +4,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy as _
 
 from agents.db.append_only import append_only_triggers
 from asks.models.ask import Ask
@@ -56,7 +55,7 @@ class Dropped(models.Model):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        verbose_name_plural = _("dropped")
+        verbose_name_plural = "dropped"
         ordering = ("-at", "-id")
         constraints = [
             models.CheckConstraint(condition=~Q(reason=""), name="dropping_has_a_reason"),

@@ -3,7 +3,6 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy as _
 
 from agents.db.append_only import append_only_triggers
 from agents.models import Run, Session
@@ -74,7 +73,7 @@ class Effect(models.Model):
         null=True,
         blank=True,
         related_name="about_effects",
-        help_text=_("The ask that asks a person what happened."),
+        help_text="The ask by which a person is asked what happened.",
     )
     at = models.DateTimeField(db_default=Now())
 

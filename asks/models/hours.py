@@ -4,7 +4,6 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
-from django.utils.translation import gettext_lazy as _
 
 
 class PersonalHours(models.Model):
@@ -22,7 +21,7 @@ class PersonalHours(models.Model):
     closes = models.TimeField()
 
     class Meta:
-        verbose_name_plural = _("personal hours")
+        verbose_name_plural = "personal hours"
         constraints = [
             models.CheckConstraint(
                 condition=Q(opens__lt=F("closes")) & ~Q(days=[]) & ~Q(zone=""),

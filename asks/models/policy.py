@@ -4,7 +4,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy as _
 
 from agents.db.append_only import append_only_triggers
 from agents.models import Agent
@@ -19,16 +18,14 @@ class Policy(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="policies")
     version = models.PositiveIntegerField()
     rules = models.JSONField()
-    why = models.CharField(
-        max_length=1000, help_text=_("Why this version replaces the previous one.")
-    )
+    why = models.CharField(max_length=1000, help_text="Why it is changed.")
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="policies"
     )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        verbose_name_plural = _("policies")
+        verbose_name_plural = "policies"
         ordering = ("agent", "-version")
         constraints = [
             models.UniqueConstraint(
