@@ -22,7 +22,7 @@ from agents.models import Agent, Run
 from agents.text import html
 from agents.text.storable import make_storable
 from asks import raising
-from asks.approvals.items import ApprovalItem
+from asks.approvals_import.items import ApprovalItem
 from asks.drafts import AskDraft, OptionDraft
 from asks.drafts.validation import BadDraft, check_draft
 from asks.ledger import chain

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markdown_it.token import Token
 
-from asks.approvals.items import ApprovalItem, Contents, options_in, parse_person
+from asks.approvals_import.items import ApprovalItem, Contents, options_in, parse_person
 
 QUESTION = ("question", "request", "approval", "item", "ask", "what", "action", "task", "change")
 STATUS = (

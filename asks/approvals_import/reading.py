@@ -13,8 +13,8 @@ from dataclasses import replace
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from asks.approvals import tables
-from asks.approvals.items import ApprovalItem, Contents, options_in, parse_person
+from asks.approvals_import import tables
+from asks.approvals_import.items import ApprovalItem, Contents, options_in, parse_person
 
 _CHECKBOX = re.compile(r"\[(.)\](?:\s+(.*))?\Z", re.DOTALL)
 _OPTIONS = re.compile(r"\s*(?:options?|choices?)\s*:\s*(.+)\Z", re.IGNORECASE | re.DOTALL)
