@@ -1,4 +1,4 @@
-"""The record of a key that tried to answer and may not."""
+"""Record the attempt of a key to answer an ask that it may not answer."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ AGENTS_NEVER = (
 )
 
 
-#: So many attempts of a key within a minute are kept; after that it has to wait.
+#: This many attempts of a key are recorded within a minute. After that it has to wait.
 TRIES = Tries(20, 60.0)
 
 
 def record_attempt(key: ApiKey, ask_id: int, why: str) -> float:
-    """Keep the attempt like any refusal; an agent's as the attempted self-approval that it is.
+    """Record the attempt like any refusal; an agent's is recorded as an attempted self-approval.
 
-    0, or how many seconds a key that tries again and again has to wait: then nothing is kept.
+    Return 0, or the seconds that the key has to wait after too many attempts. In that case nothing
+    is recorded.
     """
     wait = TRIES.wait(key.pk)
     if not wait:
-        _keep(key, ask_id, why)
+        _record(key, ask_id, why)
     return wait
 
 
 @transaction.atomic
-def _keep(key: ApiKey, ask_id: int, why: str) -> None:
+def _record(key: ApiKey, ask_id: int, why: str) -> None:
     ask = Ask.objects.filter(pk=ask_id).first()
     detail = f"{AGENTS_NEVER} Attempted self-approval." if key.is_an_agents else why
     refusal = Refusal.objects.create(
@@ -47,7 +48,7 @@ def _keep(key: ApiKey, ask_id: int, why: str) -> None:
 
 
 def actor_of(key: ApiKey) -> str:
-    """Who a key acts as, in the words of the event log."""
+    """Return the actor of a key as the event log spells it."""
     if key.person is not None:
         return f"human:{key.person.get_username()}"
     return f"agent:{key.agent.slug}" if key.agent else "unknown"

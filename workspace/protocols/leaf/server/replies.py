@@ -1,4 +1,4 @@
-"""What clients are told: the words of their dialect, and more where those alone would mislead."""
+"""Replies to clients: the words of their dialect, and extra fields where those would mislead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def gate_reply(gate: Gate) -> Reply:
 
 
 def posted(facts: LeafFacts, found: LeafState, turned: Turned | None = None) -> Reply:
-    """The answer to a synchronous call."""
+    """Return the answer to a synchronous call."""
     said: Reply = {"status": found.word, "sessionId": facts.session_id}
     if found.gate is not None:
         said |= {"gateId": found.gate.number}
@@ -36,7 +36,7 @@ def posted(facts: LeafFacts, found: LeafState, turned: Turned | None = None) -> 
 
 
 def status(found: LeafState) -> Reply:
-    """The answer to a question for an inline session's status."""
+    """Return the status of an inline session."""
     said: Reply = {"status": found.word}
     if found.gate is not None:
         number = {"gateId": found.gate.number}
@@ -48,7 +48,7 @@ def status(found: LeafState) -> Reply:
 
 
 def unknown() -> Reply:
-    """Nothing was ever sent under this name. The word is the protocol's; ``known`` is the truth."""
+    """Return the status of an unknown session. The protocol wants ``queued``; ``known`` is ours."""
     return {"status": "queued", "known": False}
 
 
