@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import inbox, next_run, transitions, wakes
+from agents import actors, inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.locking import LockedSession, lock_agent, lock_session, lock_sessions
@@ -130,4 +130,4 @@ def _say(session: LockedSession, by: AbstractBaseUser, text: str) -> None:
 
 
 def _human(by: AbstractBaseUser) -> str:
-    return f"human:{by.get_username()}"
+    return actors.human(by)

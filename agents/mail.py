@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agents import inbox, next_run, wakes
+from agents import actors, inbox, next_run, wakes
 from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import LockedSession, lock_session, lock_sessions
@@ -64,7 +64,7 @@ def _undeliverable(session: Session, home: Session, mail: Mail, hops: int) -> st
 def _deliver(
     session: LockedSession, run: Run, mail: Mail, home: LockedSession, *, hops: int, place: int
 ) -> None:
-    author = f"agent:{session.agent.slug}"
+    author = actors.agent(session.agent)
     inbox.enqueue_item(
         home,
         InboxKind.MAIL,

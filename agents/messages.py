@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import inbox, next_run, transitions, wakes
+from agents import actors, inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import Cause, InboxKind, SessionState
 from agents.locking import lock_session
@@ -42,7 +42,7 @@ def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | N
     session = lock_session(session_id)
     if session.state == SessionState.ENDED:
         raise SessionIsOver("This session has ended. Nothing was sent.")
-    author = f"human:{by.get_username()}"
+    author = actors.human(by)
     inbox.enqueue_item(session, InboxKind.MESSAGE, author=author, body=text)
     record_event(session, "message", actor=author, text=text)
     transitions.release_waiting_run(session)

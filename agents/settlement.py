@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import claims, inbox, lanes, mail, next_run, transitions, wakes
+from agents import actors, claims, inbox, lanes, mail, next_run, transitions, wakes
 from agents.events.log import NewEvent, record_event, record_events
 from agents.lifecycle import COMPLETED_OUTCOMES, Cause, Outcome, RunStatus, SessionState
 from agents.locking import LockedSession
@@ -84,7 +84,7 @@ def _give_up(session: LockedSession, run: Run) -> None:
 
 def _file_report(session: LockedSession, run: Run, ended: Ended) -> None:
     if text := ended.report.strip()[:REPORT_LIMIT]:
-        record_event(session, "summary", actor=f"agent:{session.agent.slug}", run=run, text=text)
+        record_event(session, "summary", actor=actors.agent(session.agent), run=run, text=text)
     if ended.error:
         record_event(session, "error", actor="system", run=run, text=ended.error[:ERROR_LIMIT])
 

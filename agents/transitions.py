@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents import actors
 from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events import listeners, notify
@@ -68,7 +69,7 @@ def _blocked(session: Session) -> Event:
         session=session,
         seq=session.last_seq,
         kind="blocked",
-        actor=f"agent:{session.agent.slug}",
+        actor=actors.agent(session.agent),
         text=session.status_reason,
     )
 

@@ -9,17 +9,19 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from agents import actors
 from agents.db import statements
 from agents.events.log import record_event
+from agents.text.canonical_json import Json
 from asks import access, asking_again, closing, raising, refusals, verdict_delivery, voting
 from asks.actions import binding, editing, grants
-from asks.canonical_json import Json
+from asks.answers import Answer
 from asks.ledger import chain
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.locking import lock_ask
 from asks.models import Ask, Verdict, Vote
 from asks.policies import terms
-from asks.refusals import Answer, Case, Refused
+from asks.refusals import Case, Refused
 from asks.signed_channel.proof import Proof
 
 
@@ -192,7 +194,7 @@ def _record(case: Case) -> Verdict:
     )
     closing.close_ask(session, ask, AskStatus.ANSWERED, by=answer.by)
     chain.append_verdict(ask, verdict, answer)
-    author = f"human:{answer.by.get_username()}"
+    author = actors.human(answer.by)
     if case.gate is not None and verdict.meaning == Meaning.APPROVE:
         grants.mint_grant(session, ask, case.gate, verdict.edit)
     owed = verdict_delivery.deliver_verdict(session, ask, verdict, author=author)

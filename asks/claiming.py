@@ -1,17 +1,20 @@
-"""Somebody says that they see to an ask, so that two people do not work on the same one."""
+"""Claim an ask, so that two people do not work on the same one."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from agents import actors
 from agents.events.log import record_event
-from asks import access, queue_hints, refusals
+from asks import access, refusals
+from asks.answers import Answer
 from asks.lifecycle import AskStatus, Reason
-from asks.locking import LockedAsk, lock_ask
+from asks.locking import LockedAsk, lock_judged
 from asks.models import Ask
 from asks.policies import terms
-from asks.refusals import Answer, Refused
+from asks.queue import hints
+from asks.refusals import Refused
 
 MANY = "Several people decide this, so nobody claims it."
 
@@ -20,39 +23,39 @@ MANY = "Several people decide this, so nobody claims it."
 def claim_ask(
     *, ask_id: int, by: AbstractBaseUser, take_over: bool = False, via: str = "page"
 ) -> Ask | Refused:
-    """Claim an open ask as somebody who may answer it; others are then told who has it.
+    """Claim an open ask as somebody who may answer it, so that others see who has it.
 
-    With ``take_over`` also from whoever has it now. Claiming it again changes nothing.
+    With ``take_over`` also from the person who has it now. Claiming it again changes nothing.
     """
-    attempt, ask = Answer(by=by, text="claim", via=via), lock_ask(ask_id)
-    refused = refusals.not_found() if ask is None else _may_not(ask, by)
-    if ask is None or refused is not None:
-        return refusals.record_refusal(
-            refused or refusals.not_found(), attempt, ask=ask, ask_ref=ask_id
-        )
-    if ask.claimed_by_id == by.pk:
+
+    def judge(ask: LockedAsk) -> Refused | None:
+        return _may_not(ask, by) or (None if take_over else _is_taken(ask, by))
+
+    ask = lock_judged(ask_id, Answer(by=by, text="claim", via=via), judge)
+    if isinstance(ask, Refused) or ask.claimed_by_id == by.pk:
         return ask
-    if ask.claimed_by is not None and not take_over:
-        why = f"This question is claimed by {ask.claimed_by.get_username()}."
-        return refusals.record_refusal(
-            refusals.refuse(Reason.CLAIMED, ask, why), attempt, ask=ask, ask_ref=ask_id
-        )
-    _hold(ask, by, "Claimed the question.")
+    _hold(ask, by, "Claimed the question.", by=by)
     return ask
 
 
 @transaction.atomic
 def release_ask(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
-    """Give up a claim, one's own or a colleague's. Without a claim nothing changes."""
-    attempt, ask = Answer(by=by, text="release", via=via), lock_ask(ask_id)
-    refused = refusals.not_found() if ask is None else _may_not(ask, by)
-    if ask is None or refused is not None:
-        return refusals.record_refusal(
-            refused or refusals.not_found(), attempt, ask=ask, ask_ref=ask_id
-        )
+    """Give up a claim, your own or a colleague's. Without a claim nothing changes."""
+    attempt = Answer(by=by, text="release", via=via)
+    ask = lock_judged(ask_id, attempt, lambda ask: _may_not(ask, by))
+    if isinstance(ask, Refused):
+        return ask
     if ask.claimed_by is not None:
-        _hold(ask, None, "Released the question.", actor=by)
+        _hold(ask, None, "Released the question.", by=by)
     return ask
+
+
+def _is_taken(ask: Ask, by: AbstractBaseUser) -> Refused | None:
+    holder = ask.claimed_by
+    if holder is None or holder.pk == by.pk:
+        return None
+    why = f"This question is claimed by {holder.get_username()}."
+    return refusals.refuse(Reason.CLAIMED, ask, why)
 
 
 def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
@@ -70,18 +73,13 @@ def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
 
 
 def _hold(
-    ask: LockedAsk,
-    who: AbstractBaseUser | None,
-    words: str,
-    *,
-    actor: AbstractBaseUser | None = None,
+    ask: LockedAsk, holder: AbstractBaseUser | None, text: str, *, by: AbstractBaseUser
 ) -> None:
-    session, said_by = ask.session, actor or who
-    ask.claimed_by_id = who.pk if who else None
-    ask.claimed_at = session.locked_at if who else None
+    session = ask.session
+    ask.claimed_by_id = holder.pk if holder else None
+    ask.claimed_at = session.locked_at if holder else None
     ask.card_version += 1
     ask.save(update_fields=["claimed_by", "claimed_at", "card_version"])
-    name = said_by.get_username() if said_by else ""
     data = {"ask_id": ask.pk}
-    record_event(session, "claimed", actor=f"human:{name}", run=ask.run, text=words, data=data)
-    queue_hints.notify_queues(ask)
+    record_event(session, "claimed", actor=actors.human(by), run=ask.run, text=text, data=data)
+    hints.notify_queues(ask)

@@ -14,10 +14,10 @@ from agents.events.log import record_event
 from agents.lifecycle import LIVE_RUNS, Cause, RunStatus
 from agents.locking import LockedSession
 from agents.models import Run
-from asks import queue_hints
 from asks.ledger import chain
 from asks.lifecycle import AskStatus
 from asks.models import Ask
+from asks.queue import hints
 
 _CLOSING = ["status", "closed_at", "closed_by", "close_reason", "superseded_by"]
 
@@ -43,7 +43,7 @@ def close_ask(
         chain.append_closing(ask)
     session.open_asks -= 1
     _count_down(session, ask.run)
-    queue_hints.notify_queues(ask)
+    hints.notify_queues(ask)
 
 
 def supersede_ask(session: LockedSession, old: Ask, fresh: Ask, *, why: str) -> None:

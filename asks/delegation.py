@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from agents import actors
 from agents.db.expressions import database_now
 from agents.events import notify
 from agents.models import Agent
@@ -95,6 +96,6 @@ def _write_down(kind: str, made: Delegation, by: AbstractBaseUser) -> None:
         "to": made.delegate.get_username(),
         "agent": made.agent.slug if made.agent else None,
     }
-    chain.append_row(kind, made.pk, names=names, actor=f"human:{by.get_username()}")
+    chain.append_row(kind, made.pk, names=names, actor=actors.human(by))
     notify.notify_rights_changed(made.delegate_id)
     notify.notify_queue_changed(made.delegate_id)

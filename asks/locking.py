@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from agents.db.expressions import ClockNow
 from agents.db.statements import Prepared
 from agents.locking import LockedSession, mark_locked, moment_of
 from agents.models import Session
+from asks import refusals
+from asks.answers import Answer
 from asks.models import Ask
-from asks.refusals import number_of
+from asks.refusals import Refused, number_of
 
 if TYPE_CHECKING:
 
@@ -45,4 +48,19 @@ def lock_ask(ask_id: object) -> LockedAsk | None:
     ask = cast("LockedAsk", _ASK.all(number)[0])
     session.agent = ask.agent
     ask.session = mark_locked(session, at=moment_of(ask))
+    return ask
+
+
+def lock_judged(
+    ask_id: object, attempt: Answer, judge: Callable[[LockedAsk], Refused | None]
+) -> LockedAsk | Refused:
+    """Lock an ask for an attempt at it, unless ``judge`` refuses; then record the refusal.
+
+    Every verb of a person on an ask begins with this. An ask that does not exist is ``not_found``.
+    """
+    ask = lock_ask(ask_id)
+    refused = refusals.not_found() if ask is None else judge(ask)
+    if ask is None or refused is not None:
+        refused = refused or refusals.not_found()
+        return refusals.record_refusal(refused, attempt, ask=ask, ask_ref=ask_id)
     return ask

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import JSONField, Value
 
-from agents import wakes
+from agents import actors, wakes
 from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import record_event
@@ -18,21 +17,22 @@ from agents.locking import LockedSession
 from agents.models import Run, Session
 from agents.text import html
 from agents.text.storable import make_storable
-from asks import closing, draft_validation, queue_hints, verdict_delivery
-from asks.actions import auto_approval, binding, bound_files, schema
-from asks.draft_validation import BadDraft
-from asks.drafts import ActionDraft, AskDraft
+from asks import closing, verdict_delivery
+from asks.actions import auto_approval, binding, schema
+from asks.actions.binding import BoundAction
+from asks.drafts import ActionDraft, AskDraft, request_keys, validation
+from asks.drafts.validation import BadDraft
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
 from asks.policies import terms, versions
 from asks.policies.terms import AppliedTerms
 from asks.policies.versions import Ruling
+from asks.queue import hints
 
 __all__ = ["BadDraft", "create_ask", "raise_ask", "raise_asks", "successor_of"]
 
 #: What a thread says instead of a question that only those who answer it may read.
 CONFIDENTIAL = "A confidential question. Only those who answer it can read it."
-_TIMES = re.compile(r"~\d+\Z")
 
 
 def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> None:
@@ -53,34 +53,53 @@ def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> No
             )
 
 
-def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
-    """Raise one ask on a locked session and return the ask that stands for it. Raises BadDraft.
+@dataclass(frozen=True)
+class BoundDraft:
+    """What the policy says of a draft, and its action, bound once."""
 
-    None when the policy in force lets the action pass without a person. A request that is open
-    already, in the same words and for the same action, is not raised twice;
-    if it says something else now, it is replaced. A question that was answered in the same words is
-    told its answer again, unless this very run was given it: then, and for an action in any case, a
-    person is asked anew. The caller restates the session.
-    """
-    draft_validation.check_draft(draft)
+    ruling: Ruling
+    action: BoundAction | None
+
+
+def bind_draft(session: LockedSession, draft: AskDraft) -> BoundDraft:
+    """Ask the policy about a draft, and bind its action if it has one."""
     ruling = versions.ruling_for(session, draft)
+    if draft.action is None:
+        return BoundDraft(ruling, None)
+    return BoundDraft(ruling, binding.bind_action(session.agent, draft.action, ruling))
+
+
+def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
+    """Raise one ask and return the ask that now stands for the request. Raises BadDraft.
+
+    Return None if the policy allows the action without a person. An open request with the same words
+    and action is not raised twice; one that differs is replaced. A question that was answered in the
+    same words is delivered its answer once more, unless this very run already had it; then, and for
+    every action, a person is asked again. Call ``store_status`` afterwards.
+    """
+    validation.check_draft(draft)
+    bound = bind_draft(session, draft)
     before = _asked_before(session, run, draft.request_key)
     waits = before is not None and before.status == AskStatus.OPEN
-    if not ruling.asks and not waits and auto_approval.allow_action(session, run, draft, ruling):
+    if not bound.ruling.asks and not waits and _allow(session, run, draft, bound):
         return None
     if before is None:
-        return create_ask(session, run, draft, ruling=ruling)
-    same = _is_the_same(session, before, draft, ruling)
+        return create_ask(session, run, draft, bound=bound)
+    same = _is_the_same(session, before, draft, bound.action)
     if before.status == AskStatus.OPEN and same:
         return before
     answered = before.status == AskStatus.ANSWERED and same and draft.action is None
     if answered and not verdict_delivery.was_given(run, before):
-        _tell_again(session, run, before)
+        _deliver_again(session, run, before)
         return before
-    fresh = create_ask(session, run, draft, repeats=before, ruling=ruling)
+    fresh = create_ask(session, run, draft, repeats=before, bound=bound)
     if before.status == AskStatus.OPEN:
         closing.supersede_ask(session, before, fresh, why="The agent asked it differently.")
     return fresh
+
+
+def _allow(session: LockedSession, run: Run, draft: AskDraft, bound: BoundDraft) -> bool:
+    return auto_approval.allow_action(session, run, draft, bound.action, bound.ruling)
 
 
 def create_ask(
@@ -92,14 +111,14 @@ def create_ask(
     opened_at: datetime | None = None,
     expires_at: datetime | None = None,
     imported: bool = False,
-    ruling: Ruling | None = None,
+    bound: BoundDraft | None = None,
 ) -> Ask:
-    """The rows of one open ask of a locked session, counted and said in its thread.
+    """Insert one open ask with its options, gate and nudges, count it, and record it as an event.
 
     ``repeats`` is the ask that this one asks again. Raises BadDraft.
     """
-    ruling = ruling or versions.ruling_for(session, draft)
-    settled = terms.apply_terms(session, run, draft, ruling, expires_at)
+    bound = bound or bind_draft(session, draft)
+    applied = terms.apply_terms(session, run, draft, bound.ruling, expires_at)
     prompt = make_storable(draft.prompt).strip()
     ask = statements.insert(
         Ask(
@@ -112,18 +131,18 @@ def create_ask(
             prompt=prompt,
             prompt_html=html.render_html(prompt),
             free_text=draft.free_text or not draft.options,
-            money_critical=_is_money_critical(draft, ruling),
+            money_critical=_is_money_critical(draft, bound.ruling),
             context=make_storable(draft.context),
             imported=imported,
             opened_at=opened_at or session.locked_at,
-            expires_at=settled.expires_at,
-            **settled.columns(),
+            expires_at=applied.expires_at,
+            **applied.columns(),
         )
     )
     _offer(ask, draft)
-    _nudge_later(ask, settled)
-    if draft.action is not None:
-        _bind(session, run, ask, draft.action, ruling)
+    _nudge_later(ask, applied)
+    if draft.action is not None and bound.action is not None:
+        _bind(session, run, ask, bound.action, draft.action, bound.ruling)
     session.open_asks += 1
     run.open_asks += 1
     statements.update(run, ["open_asks"])
@@ -138,18 +157,14 @@ def _is_money_critical(draft: AskDraft, ruling: Ruling) -> bool:
 def _nudge_later(ask: Ask, settled: AppliedTerms) -> None:
     for nudge in settled.nudges:
         nudge.ask = ask
-    statements.insert_all(settled.nudges)
+    if settled.nudges:
+        statements.insert(*settled.nudges)
 
 
 def _next_key(session: Session, request_key: str) -> str:
-    """The key for asking once more: ``k~2``, ``k~3`` …"""
-    root = _TIMES.sub("", request_key)
-    taken = set(
-        Ask.objects.filter(session=session, request_key__startswith=f"{root}~").values_list(
-            "request_key", flat=True
-        )
-    )
-    return next(key for n in itertools.count(2) if (key := f"{root}~{n}") not in taken)
+    repeats = f"{request_keys.root_of(request_key)}~"
+    asked = Ask.objects.filter(session=session, request_key__startswith=repeats)
+    return request_keys.next_key(request_key, set(asked.values_list("request_key", flat=True)))
 
 
 def _asked_before(session: Session, run: Run, request_key: str) -> Ask | None:
@@ -174,26 +189,23 @@ def successor_of(ask: Ask | None) -> Ask | None:
     return getattr(ask, "repeated_by", None)
 
 
-def _tell_again(session: LockedSession, run: Run, answered: Ask) -> None:
+def _deliver_again(session: LockedSession, run: Run, answered: Ask) -> None:
     """The answer is there already: the next run carries it."""
-    author = f"human:{answered.verdict.decided_by.get_username()}"
+    author = actors.human(answered.verdict.decided_by)
     verdict_delivery.deliver_verdict(
         session, answered, answered.verdict, author=author, again_to=run
     )
     wakes.wake_session(session, Cause.HUMAN)
 
 
-def _is_the_same(session: Session, ask: Ask, draft: AskDraft, ruling: Ruling) -> bool:
-    """Whether an ask says what a draft says, and stands for the same action in the same run."""
+def _is_the_same(session: Session, ask: Ask, draft: AskDraft, action: BoundAction | None) -> bool:
+    """Whether an ask has the words of a draft and is bound to the same action in the same run."""
     gate = binding.gate_of(ask)
-    if (gate is None) != (draft.action is None):
+    if (gate is None) != (action is None):
         return False
-    if gate is not None and draft.action is not None:
-        files = bound_files.hash_files(session.agent, draft.action, ruling)
-        action = binding.action_hash(draft.action.operation, draft.action.params, files)
-        if action != gate.action_hash or binding.present_binding(
-            session, ask, gate
-        ) != binding.shown_binding(gate):
+    if gate is not None and action is not None:
+        now = binding.binding_now(session, ask, action.digest)
+        if now != binding.shown_binding(gate):
             return False
     return ask.prompt == make_storable(draft.prompt).strip() and _offered(ask) == [
         (option.key, option.label) for option in draft.options
@@ -205,24 +217,25 @@ def _offered(ask: Ask) -> list[tuple[str, str]]:
 
 
 def _offer(ask: Ask, draft: AskDraft) -> None:
-    statements.insert_all(
-        [
-            Option(
-                ask=ask,
-                key=option.key,
-                label=option.label,
-                detail=make_storable(option.detail),
-                style=option.style,
-                meaning=option.meaning,
-                position=place,
-            )
-            for place, option in enumerate(draft.options)
-        ]
-    )
+    options = [
+        Option(
+            ask=ask,
+            key=option.key,
+            label=option.label,
+            detail=make_storable(option.detail),
+            style=option.style,
+            meaning=option.meaning,
+            position=place,
+        )
+        for place, option in enumerate(draft.options)
+    ]
+    if options:
+        statements.insert(*options)
 
 
-def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Ruling) -> None:
-    files = bound_files.hash_files(session.agent, action, ruling)
+def _bind(
+    session: Session, run: Run, ask: Ask, action: BoundAction, draft: ActionDraft, ruling: Ruling
+) -> None:
     null = Value(None, JSONField())  # of JSON, not of SQL
     ask.gate = statements.insert(
         Gate(
@@ -231,9 +244,9 @@ def _bind(session: Session, run: Run, ask: Ask, action: ActionDraft, ruling: Rul
             number=session.gate_count,
             operation=action.operation,
             params=null if action.params is None else action.params,
-            files=files,
-            schema=schema.usable_schema(action.schema),
-            action_hash=binding.action_hash(action.operation, action.params, files),
+            files=action.files,
+            schema=schema.usable_schema(draft.schema),
+            action_hash=action.digest,
             policy_version=ruling.version,
             run_version=binding.run_version(binding.newest_run(session, run)),
         )
@@ -250,9 +263,9 @@ def _say_asked(session: LockedSession, run: Run, ask: Ask, draft: AskDraft) -> N
     record_event(
         session,
         "asked",
-        actor=f"agent:{session.agent.slug}",
+        actor=actors.agent(session.agent),
         run=run,
         text=CONFIDENTIAL if ask.confidential else ask.prompt,
         data=told,
     )
-    queue_hints.notify_queues(ask)
+    hints.notify_queues(ask)

@@ -4,60 +4,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
-from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
-
+from agents import actors
 from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.locking import LockedSession
-from agents.text.storable import is_blank, is_storable, make_storable
+from agents.text.storable import is_blank, make_storable
 from asks import access
 from asks.actions import binding, editing, schema
 from asks.actions.schema import Flaw
-from asks.canonical_json import Json
+from asks.answers import Answer
 from asks.ledger import chain
 from asks.lifecycle import HTTP_STATUS, AskStatus, Meaning, Reason
 from asks.models import Ask, Gate, Option, Refusal
 from asks.policies import terms
 from asks.policies.terms import AskTerms
-from asks.signed_channel.proof import Proof
 
-MAX_TEXT = 16_000
 MAX_ID = 2**63 - 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What a person submits: an option's key, words, and the binding as it was shown to them.
-
-    ``proof`` is their signature over exactly this; no door can hand one in. ``authenticated_at`` is
-    when they last proved who they are to the door, where a door knows that. ``edited`` are params
-    to approve instead of those that were shown; None for those.
-    """
-
-    by: AbstractBaseUser
-    option: str = ""
-    text: str = ""
-    echo: dict[str, Any] | None = None
-    via: str = "page"
-    proof: Proof | None = None
-    authenticated_at: datetime | None = None
-    edited: Json = None
-
-    @property
-    def flaw(self) -> str:
-        """Why this cannot be kept as it is, in words; empty when it can."""
-        said: tuple[object, ...] = (self.option, self.text)
-        if not all(isinstance(part, str) for part in said):
-            return "An answer is text."
-        if not is_storable(self.option + self.text):
-            return "The answer holds a character that cannot be kept."
-        if len(self.text) > MAX_TEXT:
-            return f"The answer has {len(self.text)} characters; {MAX_TEXT} are the most."
-        return ""
 
 
 @dataclass(frozen=True)
@@ -372,7 +337,7 @@ def report_refusal(session: LockedSession, ask: Ask, refused: Refused, answer: A
     record_event(
         session,
         "refused",
-        actor=f"human:{answer.by.get_username()}",
+        actor=actors.human(answer.by),
         text=refused.detail,
         data={"ask_id": ask.pk, "reason": refused.reason},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import inbox, transitions, wakes
+from agents import actors, inbox, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, RunStatus, SessionState
 from agents.locking import LockedSession, lock_agent, lock_sessions
@@ -41,7 +41,7 @@ def _end(session: LockedSession, by: AbstractBaseUser) -> None:
     why = f"Retired by {by.get_username()}."
     session.state, session.state_reason = SessionState.ENDED, why
     wakes.rest_session(session, wakes.resting_cause(session))
-    record_event(session, "state", actor=f"human:{by.get_username()}", text=why)
+    record_event(session, "state", actor=actors.human(by), text=why)
     transitions.store_status(session, None)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents import actors
 from agents.events.log import record_event
-from asks import queue_hints
 from asks.actions import binding
 from asks.ledger import chain
 from asks.lifecycle import Meaning
 from asks.models import Ask, Vote
 from asks.policies import terms
+from asks.queue import hints
 from asks.refusals import Case
 
 
@@ -93,9 +94,9 @@ def report_vote(case: Case, vote: Vote, standing: Tally) -> None:
     record_event(
         case.session,
         "voted",
-        actor=f"human:{case.answer.by.get_username()}",
+        actor=actors.human(case.answer.by),
         run=case.ask.run,
         text=f"{said}: {count}. It is not decided yet.",
         data={"ask_id": case.ask.pk, "approvals": standing.approvals, "needed": standing.needed},
     )
-    queue_hints.notify_queues(case.ask)
+    hints.notify_queues(case.ask)

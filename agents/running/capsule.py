@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agents import actors
 from agents.running.runtime import Given, Turn
 
 MAX_BODY = 20_000
@@ -121,7 +122,7 @@ def _history(turn: Turn, fence: _Fence) -> str:
 
 def _name(given: Given) -> str:
     """Who it is from, quoted: ``human:olivia`` and ``agent:bob`` by their names."""
-    return _quoted(given.author.removeprefix("human:").removeprefix("agent:"))
+    return _quoted(actors.name_of(given.author))
 
 
 def _quoted(value: object) -> str:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self
 
-from agents import claims
+from agents import actors, claims
 from agents.claims import ClaimLost
 from agents.events.log import NewEvent
 from agents.running.runtime import (
@@ -50,7 +50,7 @@ class Transcript:
     def __init__(self, turn: Turn, *, write: Writer) -> None:
         self._turn = turn
         self._write = write
-        self._actor = f"agent:{turn.agent.slug}"
+        self._actor = actors.agent_named(turn.agent.slug)
         self._waiting: list[NewEvent] = []
         self._words: list[str] = []
         self._size = 0

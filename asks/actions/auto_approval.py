@@ -5,45 +5,51 @@ It is no verdict: no person decided, and none is named.
 
 from __future__ import annotations
 
-from agents import inbox
+from agents import actors, inbox
 from agents.events.log import record_event
 from agents.lifecycle import InboxKind
 from agents.locking import LockedSession
 from agents.models import InboxItem, Run
-from asks.actions import binding, bound_files, grants
-from asks.drafts import ActionDraft, AskDraft, OptionDraft
+from asks.actions import grants
+from asks.actions.binding import BoundAction
+from asks.drafts import AskDraft, OptionDraft
 from asks.lifecycle import Meaning
 from asks.policies.versions import Ruling
 
 
-def allow_action(session: LockedSession, run: Run, draft: AskDraft, ruling: Ruling) -> bool:
-    """Grant a draft's action on a locked session. False when a person is better asked.
+def allow_action(
+    session: LockedSession, run: Run, draft: AskDraft, action: BoundAction | None, ruling: Ruling
+) -> bool:
+    """Grant an action that the policy allows. False if a person should be asked instead.
 
-    That is when this very run was told so for this very action and proposes it again: an agent that
-    does not act on what it is allowed would go in circles that nobody sees.
+    That is the case if this run was allowed this very action before and proposes it again: an agent
+    that ignores what it is allowed would go in circles that nobody sees.
     """
-    if draft.action is None or draft.action.always_asks:
+    if action is None or draft.action is None or draft.action.always_asks:
         return False
-    files = bound_files.hash_files(session.agent, draft.action, ruling)
-    digest = binding.action_hash(draft.action.operation, draft.action.params, files)
-    if run.given.filter(kind=InboxKind.VERDICT, data__allowed=digest).exists():
+    if run.given.filter(kind=InboxKind.VERDICT, data__allowed=action.digest).exists():
         return False
-    key = f"allowed:{run.pk}:{digest[-40:]}"
+    key = f"allowed:{run.pk}:{action.digest[-40:]}"
     if not InboxItem.objects.filter(session=session, source_key=key).exists():
-        grants.grant_by_policy(session, draft, files=files, version=ruling.version)
-        _tell(session, run, draft, ruling, digest=digest, key=key)
+        grants.grant_by_policy(session, draft.request_key, action, version=ruling.version)
+        _report(session, run, draft, action, ruling, key=key)
     return True
 
 
-def _tell(
-    session: LockedSession, run: Run, draft: AskDraft, ruling: Ruling, *, digest: str, key: str
+def _report(
+    session: LockedSession,
+    run: Run,
+    draft: AskDraft,
+    action: BoundAction,
+    ruling: Ruling,
+    *,
+    key: str,
 ) -> None:
-    action = draft.action or ActionDraft("", None)
     why = f"Policy version {ruling.version} asks nobody: {ruling.why}."
     record_event(
         session,
         "allowed",
-        actor=f"policy:v{ruling.version}",
+        actor=actors.policy(ruling.version),
         run=run,
         text=f"{action.operation}: allowed. {why}",
         data={"operation": action.operation, "params": action.params, "why": ruling.why},
@@ -52,7 +58,7 @@ def _tell(
     inbox.enqueue_item(
         session,
         InboxKind.VERDICT,
-        author=f"policy:v{ruling.version}",
+        author=actors.policy(ruling.version),
         body=f"{option.label} — {why}",
         data={
             "ask_id": None,
@@ -64,7 +70,7 @@ def _tell(
             "meaning": Meaning.APPROVE.value,
             "operation": action.operation,
             "params": action.params,
-            "allowed": digest,
+            "allowed": action.digest,
         },
         source_key=key,
     )

@@ -16,12 +16,14 @@ from typing import Any
 import rfc8785
 
 from agents.lifecycle import RunStatus
-from agents.models import Run, Session
+from agents.models import Agent, Run, Session
+from agents.text.canonical_json import Json
 from agents.text.storable import is_storable
 from asks.actions import bound_files
-from asks.canonical_json import Json
+from asks.drafts import ActionDraft
 from asks.models import Ask, Gate
 from asks.policies import versions
+from asks.policies.versions import Ruling
 
 PREFIX = "v1:"
 MAX_DEPTH = 32
@@ -48,6 +50,23 @@ class Binding:
 
 
 NAMES = tuple(field.name for field in fields(Binding))
+
+
+@dataclass(frozen=True)
+class BoundAction:
+    """An action with the digests of the files it names, read and hashed once per raise."""
+
+    operation: str
+    params: Json
+    files: dict[str, str]
+    digest: str
+
+
+def bind_action(agent: Agent, action: ActionDraft, ruling: Ruling) -> BoundAction:
+    """Bind an action to its params and to the present content of its files. Raises Unhashable."""
+    files = bound_files.hash_files(agent, action, ruling)
+    digest = action_hash(action.operation, action.params, files)
+    return BoundAction(action.operation, action.params, files, digest)
 
 
 def action_hash(operation: str, params: Json, files: Mapping[str, str] | None = None) -> str:
@@ -124,10 +143,16 @@ def shown_binding(gate: Gate) -> Binding:
 
 
 def present_binding(session: Session, ask: Ask, gate: Gate) -> Binding:
-    """The binding as the world is now: the files' content, the policy in force, the newest run."""
+    """Return the binding as the world is now: the files' content, the policy, the newest run."""
     files = bound_files.rehash_files(session.agent, gate.files)
+    digest = action_hash(gate.operation, restore_params(gate.params), files)
+    return binding_now(session, ask, digest)
+
+
+def binding_now(session: Session, ask: Ask, digest: str) -> Binding:
+    """Return the binding of an action with this digest under the present policy and newest run."""
     return Binding(
-        action_hash(gate.operation, restore_params(gate.params), files),
+        digest,
         versions.version_in_force(ask.agent_id),
         run_version(newest_run(session, ask.run)),
     )

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from agents.models import Agent
+from agents.text.canonical_json import Json
 from agents.text.storable import is_storable
-from asks.canonical_json import Json
 from asks.drafts import ActionDraft
 from asks.policies.versions import Ruling
 from asks.signed_channel import safe_files

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agents.text.canonical_json import Json
 from asks.actions import binding
-from asks.canonical_json import Json
 from asks.models import Ask, Policy
 
 Sign = Literal["", "-", "+"]

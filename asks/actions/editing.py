@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agents.text.canonical_json import Json
 from asks.actions import binding, bound_files, schema
 from asks.actions.schema import Flaw, join_path
 from asks.actions.schema_lookup import SchemaPlace, json_type_of
-from asks.canonical_json import Json
 from asks.models import Ask, Gate
 from asks.policies import versions
 

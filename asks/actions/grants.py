@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import JSONField, Value
 
-from agents import claims
+from agents import actors, claims
 from agents.db import statements
 from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.locking import LockedSession, lock_session
 from agents.models import Run, Session
 from agents.running.runtime import Fence
+from agents.text.canonical_json import Json
 from agents.text.storable import make_storable
 from asks.actions import binding, bound_files
-from asks.canonical_json import Json
+from asks.actions.binding import BoundAction
 from asks.drafts import ActionDraft, AskDraft
 from asks.models import Ask, Effect, EffectEnd, Gate, Grant, Redemption
 from asks.policies import versions
@@ -55,18 +56,17 @@ def mint_grant(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | N
 
 
 def grant_by_policy(
-    session: Session, draft: AskDraft, *, files: dict[str, str], version: int
+    session: Session, request_key: str, action: BoundAction, *, version: int
 ) -> Grant:
-    """The grant of a policy that asks nobody about a draft's action."""
-    action = draft.action or ActionDraft("", None)
+    """Grant an action that the policy allows without asking anybody."""
     return statements.insert(
         Grant(
             session=session,
-            request_key=draft.request_key,
+            request_key=request_key,
             operation=action.operation,
             params=_json(action.params),
-            files=files,
-            action_hash=binding.action_hash(action.operation, action.params, files),
+            files=action.files,
+            action_hash=action.digest,
             policy_version=version,
         )
     )
@@ -128,7 +128,7 @@ def finish_effect(begun: Begun, *, happened: bool, detail: str = "") -> bool:
     record_event(
         session,
         "effect",
-        actor=f"agent:{session.agent.slug}",
+        actor=actors.agent(session.agent),
         run=taken.run,
         text=f"{taken.grant.operation}: {end.label.lower()}.",
         data={"operation": taken.grant.operation, "end": end.value, "detail": words},
@@ -162,7 +162,7 @@ def _digest(operation: str, params: Json, files: dict[str, str]) -> str:
 
 
 def _by_policy_now(session: Session, operation: str, params: Json) -> Grant | None:
-    """What the policy in force lets pass without asking needs no approval beforehand."""
+    """Grant an action that the present policy allows; it needs no prior approval."""
     if not _digest(operation, params, {}):
         return None
     action = ActionDraft(operation, params)
@@ -170,8 +170,8 @@ def _by_policy_now(session: Session, operation: str, params: Json) -> Grant | No
     ruling = versions.ruling_for(session, draft)
     if ruling.asks:
         return None
-    files = bound_files.hash_files(session.agent, action, ruling)
-    return grant_by_policy(session, draft, files=files, version=ruling.version)
+    bound = binding.bind_action(session.agent, action, ruling)
+    return grant_by_policy(session, "", bound, version=ruling.version)
 
 
 def _say_refused(session: LockedSession, run: Run | None, operation: str) -> None:

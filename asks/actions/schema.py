@@ -21,8 +21,8 @@ from pydantic_core import SchemaValidator, core_schema
 from pydantic_core import ValidationError as NoMatch
 from referencing import Registry
 
+from agents.text.canonical_json import Json
 from asks.actions import binding
-from asks.canonical_json import Json
 
 MAX_BYTES = 32 * 1024
 MOST_REFERENCES = 2_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asks.canonical_json import Json
+from agents.text.canonical_json import Json
 
 MOST_BRANCHES = 50
 TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})

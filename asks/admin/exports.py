@@ -18,7 +18,7 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from asks.canonical_json import Json, iso_moment
+from agents.text.canonical_json import Json, iso_moment
 from asks.models import Anchor, Ask, LedgerRecord, Refusal, SignedFile, Verdict
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from agents import registration, transitions
+from agents import actors, registration, transitions
 from agents.events.log import record_event
 from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.locking import LockedSession, lock_agent, lock_session
@@ -23,8 +23,8 @@ from agents.text import html
 from agents.text.storable import make_storable
 from asks import raising
 from asks.approvals.items import ApprovalItem
-from asks.draft_validation import BadDraft, check_draft
 from asks.drafts import AskDraft, OptionDraft
+from asks.drafts.validation import BadDraft, check_draft
 from asks.ledger import chain
 from asks.lifecycle import AskStatus
 from asks.models import Ask
@@ -90,7 +90,7 @@ def import_items(
     record_event(
         session,
         "state",
-        actor=f"human:{by.get_username()}",
+        actor=actors.human(by),
         text=f"{len(made)} items were imported from {make_storable(file)[:200]}.",
     )
     transitions.store_status(session, transitions.live_run(session))

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from agents.db.expressions import database_now
-from asks.canonical_json import canonical_json, iso_moment
+from agents.text.canonical_json import canonical_json, iso_moment
 from asks.ledger import signing_key
 from asks.ledger.chain import GENESIS, VERSION
 from asks.models import Anchor

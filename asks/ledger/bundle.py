@@ -17,7 +17,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.db.expressions import database_now
-from asks.canonical_json import canonical_json, iso_moment
+from agents.text.canonical_json import canonical_json, iso_moment
 from asks.ledger import signing_key
 from asks.ledger.verify import whole
 from asks.models import Anchor

@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 
+from agents import actors
 from agents.db import statements
 from agents.models import Session
-from asks.canonical_json import canonical_json, iso_moment
+from agents.text.canonical_json import canonical_json, iso_moment
 from asks.ledger import device, record_facts
 from asks.models import Ask, LedgerRecord, Refusal, Verdict, Vote
 
 if TYPE_CHECKING:
-    from asks.refusals import Answer
+    from asks.answers import Answer
 
 VERSION = 1
 #: What the first record of a chain names as the one before it.
@@ -196,4 +197,4 @@ def _lock(chain: str) -> None:
 
 
 def _human(person: AbstractBaseUser) -> str:
-    return f"human:{person.get_username()}"
+    return actors.human(person)

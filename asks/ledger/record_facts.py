@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, LiteralString
 
 from agents.db import statements
-from asks.canonical_json import Json
+from agents.text.canonical_json import Json
 
 #: What only a record knows: the names of that day, how long it waited, the device, the signature,
 #: the file it was imported from.

@@ -15,7 +15,7 @@ from typing import Any
 
 from simpleeval import InvalidExpression, SimpleEval
 
-from asks.canonical_json import Json
+from agents.text.canonical_json import Json
 
 MAX_LENGTH = 500
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from pydantic import ValidationError as ShapeError
 
-from asks.canonical_json import Json
+from agents.text.canonical_json import Json
 from asks.models import PersonalHours
 from asks.policies.working_hours import WorkingHours
 

@@ -14,12 +14,13 @@ from typing import Any, Literal
 from django.contrib.auth.models import Group, User
 from pydantic import BaseModel, ConfigDict
 
+from agents import actors
 from agents.lifecycle import InboxKind
 from agents.locking import LockedSession
 from agents.models import Run, Session
 from asks.access import people_who_answer
-from asks.draft_validation import BadDraft
 from asks.drafts import AskDraft
+from asks.drafts.validation import BadDraft
 from asks.models import Ask, Nudge, NudgeKind
 from asks.policies import personal_hours, working_hours
 from asks.policies.rules import GROUP, Quorum
@@ -171,7 +172,7 @@ def _four_eyes(
 def _started_for(run: Run) -> list[User]:
     """Who started the run, and who wrote what it was given."""
     authors = run.given.filter(kind=InboxKind.MESSAGE).values_list("author", flat=True)
-    names = [author.removeprefix("human:") for author in authors if author.startswith("human:")]
+    names = [actors.name_of(author) for author in authors if actors.is_human(author)]
     found = User.objects.filter(pk=run.requested_by_id or 0) | User.objects.filter(
         username__in=names
     )

@@ -16,11 +16,12 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from pydantic import ValidationError as ShapeError
 
+from agents import actors
 from agents.db.statements import Prepared
 from agents.locking import lock_agent
 from agents.models import Session
+from agents.text.canonical_json import Json
 from agents.text.storable import is_blank, is_storable
-from asks.canonical_json import Json
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import Meaning
 from asks.models import Policy, Verdict
@@ -102,7 +103,7 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
         made_by_id=by.pk,
     )
     names: dict[str, str | None] = {"agent": agent.slug, "by": by.get_username()}
-    chain.append_row("policy_changed", made.pk, names=names, actor=f"human:{by.get_username()}")
+    chain.append_row("policy_changed", made.pk, names=names, actor=actors.human(by))
     return made
 
 

@@ -27,9 +27,9 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from agents.text.canonical_json import printable
 from asks import access
 from asks.answering import Answered, Result, Voted, answer_signed  # noqa: TID251  the proof is made here
-from asks.canonical_json import printable
 from asks.lifecycle import Reason
 from asks.models import Ask, Option, Refusal, SignedFile
 from asks.refusals import Refused, number_of

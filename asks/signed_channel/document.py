@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from agents.text import json_input
+from agents.text.canonical_json import iso_moment
 from asks.actions import binding
-from asks.canonical_json import iso_moment
 from asks.models import Ask, Gate, Option
 
 VERSION = 1

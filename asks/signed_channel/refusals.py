@@ -7,12 +7,13 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from agents import actors
 from agents.events.log import record_event
 from agents.locking import lock_first_session
 from agents.models import Session
+from agents.text.canonical_json import printable
 from agents.text.storable import make_storable
 from asks import access
-from asks.canonical_json import printable
 from asks.ledger import chain
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
@@ -43,7 +44,7 @@ def record_signed_refusal(
     kept = {key: printable(json.dumps(value), 400) for key, value in list(claims.items())[:20]}
     row = _record(reason, detail, ask=ask, ask_ref=ask_ref, submitted=kept, by=by)
     if ask is not None and access.may_see(by, ask):
-        _say(ask, row, actor=f"human:{by.get_username()}")
+        _say(ask, row, actor=actors.human(by))
     return Refused(reason, detail, ask)
 
 

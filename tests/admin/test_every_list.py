@@ -15,8 +15,9 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import answering, backlog, delegation, expiry
+from asks import answering, backlog, delegation
 from asks.actions import grants
+from asks.deadlines import expiry
 from asks.ledger import anchors
 from asks.models import Ask, SignedFile
 from tests.factories import REFUND, AgentFactory, UserFactory, echo_of, home_of

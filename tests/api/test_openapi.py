@@ -137,7 +137,7 @@ def _conflict(scene: Scene) -> None:
 def _expired(scene: Scene) -> None:
     Ask.objects.filter(pk=scene.ask.pk).update(expires_at=scene.ask.opened_at)
     if scene.path.endswith("/cancel"):
-        from asks import expiry
+        from asks.deadlines import expiry
 
         assert expiry.expire_due_asks()
 

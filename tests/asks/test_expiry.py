@@ -12,12 +12,12 @@ from agents.db.expressions import database_now
 from agents.jobs import tick
 from agents.lifecycle import RunStatus, SessionState, Status
 from agents.models import Session
-from asks import queue
 from asks.answering import answer_ask
-from asks.asking_again import reopen_ask
-from asks.expiry import expire_due_asks
+from asks.backlog import backlog_asks, reopen_ask
+from asks.deadlines.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Refusal, Verdict
+from asks.queue import queries
 from asks.refusals import Refused
 from tests.factories import REFUND, AskFactory, ask, claim, draft, echo_of, verdict_on
 
@@ -79,19 +79,19 @@ def test_a_late_answer_is_told_so(expired: Ask, owner: User) -> None:
 def test_time_does_not_resume_what_expiry_paused(session: Session, owner: User) -> None:
     tick.run_tick()
     assert session.runs.count() == 1
-    assert queue.count_badge(owner) == 0
+    assert queries.count_badge(owner) == 0
 
 
 @pytest.mark.case("X13")
 def test_an_expired_ask_stays_in_the_backlog_until_it_is_asked_again(
     expired: Ask, owner: User, stranger: User
 ) -> None:
-    assert list(queue.backlog_asks(owner)) == [expired]
-    assert list(queue.backlog_asks(stranger)) == []
+    assert list(backlog_asks(owner)) == [expired]
+    assert list(backlog_asks(stranger)) == []
     fresh = reopen_ask(ask_id=expired.pk, by=owner)
     assert isinstance(fresh, Ask)
-    assert list(queue.backlog_asks(owner)) == []
-    assert [card.pk for card in queue.needs_you(owner).asks] == [fresh.pk]
+    assert list(backlog_asks(owner)) == []
+    assert [card.pk for card in queries.needs_you(owner).asks] == [fresh.pk]
 
 
 def test_asking_again_gives_a_fresh_ask_with_as_much_time(
@@ -158,7 +158,7 @@ def test_one_of_two_expires_and_the_other_is_still_answered(session: Session, ow
     session.refresh_from_db()
     assert (session.status, session.open_asks) == (Status.PAUSED, 1)
     assert session.runs.get().status == RunStatus.WAITING_HUMAN
-    assert [card.pk for card in queue.needs_you(owner).asks] == [second.pk]
+    assert [card.pk for card in queries.needs_you(owner).asks] == [second.pk]
 
     verdict_on(second, owner)
     assert session.runs.get().status == RunStatus.CONTINUED

@@ -14,8 +14,9 @@ from agents.db.expressions import database_now
 from agents.lifecycle import AgentState, Outcome, RunStatus, Status
 from agents.models import Agent, Session
 from agents.registration import open_session
-from asks import access, queue
+from asks import access
 from asks.models import Ask
+from asks.queue import queries
 from tests.factories import (
     REFUND,
     AgentFactory,
@@ -44,8 +45,8 @@ def test_longest_wait_first_and_only_mine(agent: Agent, owner: User, colleague: 
     late, early = (AskFactory(session=open_session(agent)) for _ in range(2))
     Ask.objects.filter(pk=early.pk).update(opened_at=database_now() - timedelta(days=1))
     for person in (owner, colleague):
-        assert [ask.pk for ask in queue.needs_you(person).asks] == [early.pk, late.pk]
-        assert queue.count_badge(person) == 2
+        assert [ask.pk for ask in queries.needs_you(person).asks] == [early.pk, late.pk]
+        assert queries.count_badge(person) == 2
 
 
 @pytest.mark.case("X1")
@@ -57,12 +58,12 @@ def test_a_blocked_session_that_asked_nothing_is_the_owners_problem(
     assert run.status == RunStatus.COMPLETED
     assert session.status == Status.BLOCKED
     assert session.status_reason == "It says it is blocked and asked nothing. Only you move it."
-    assert queue.needs_you(owner).blocked == [session]
-    assert queue.count_badge(owner) == queue.needs_you(owner).count == 1
-    assert queue.count_badge(stranger) == 0
+    assert queries.needs_you(owner).blocked == [session]
+    assert queries.count_badge(owner) == queries.needs_you(owner).count == 1
+    assert queries.count_badge(stranger) == 0
 
     assert messages.post_message(session_id=session.pk, by=owner, text="Use the EU one.")
-    assert queue.count_badge(owner) == 0
+    assert queries.count_badge(owner) == 0
 
 
 def test_a_blocked_session_with_an_open_ask_is_one_card(session: Session, owner: User) -> None:
@@ -74,7 +75,7 @@ def test_a_blocked_session_with_an_open_ask_is_one_card(session: Session, owner:
     finish(claim(turn), Outcome.BLOCKED)
     session.refresh_from_db()
     assert session.status == Status.WAITING_HUMAN
-    assert queue.needs_you(owner).count == queue.count_badge(owner) == 1
+    assert queries.needs_you(owner).count == queries.count_badge(owner) == 1
 
 
 @pytest.mark.case("C115")
@@ -86,15 +87,15 @@ def test_whatever_else_a_session_is_it_never_counts(owner: User) -> None:
     RunFactory(session=home_of(AgentFactory(owners=[owner])))
     for outcome in (Outcome.NO_WORK, Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED):
         turn_of(home_of(AgentFactory(owners=[owner], wake={"kind": "continuous"})), outcome)
-    assert queue.count_badge(owner) == queue.needs_you(owner).count == 0
-    assert {session.status for session in queue.fine_sessions(owner)} == {
+    assert queries.count_badge(owner) == queries.needs_you(owner).count == 0
+    assert {session.status for session in queries.fine_sessions(owner)} == {
         Status.DRAFT,
         Status.MANUAL,
         Status.WAITING_EVENT,
         Status.BACKING_OFF,
         Status.WAITING_RESOURCE,
     }
-    assert {session.status for session in queue.working_sessions(owner)} == {Status.RUNNING}
+    assert {session.status for session in queries.working_sessions(owner)} == {Status.RUNNING}
 
 
 @pytest.mark.parametrize("cards", [1, 3])
@@ -105,13 +106,13 @@ def test_the_queue_takes_as_many_queries_for_many_cards_as_for_one(
         AskFactory(session=open_session(agent), action=REFUND)
         turn_of(open_session(agent), Outcome.BLOCKED)
     with django_assert_num_queries(3):
-        waiting = queue.needs_you(owner)
+        waiting = queries.needs_you(owner)
         for ask in waiting.asks:
             assert (ask.agent.slug, ask.run.number, ask.gate.number) == ("ledger", 1, 0)
             assert len(ask.options.all()) == 2
         assert {blocked.agent.slug for blocked in waiting.blocked} == {"ledger"}
     with django_assert_num_queries(2):
-        assert queue.count_badge(owner) == 2 * cards
+        assert queries.count_badge(owner) == 2 * cards
 
 
 @pytest.mark.parametrize("decided", [1, 3])
@@ -123,7 +124,7 @@ def test_so_does_the_history(
     for ask in asks:
         verdict_on(ask, owner)
     with django_assert_num_queries(2):
-        found = list(queue.decided_asks(owner))
+        found = list(queries.decided_asks(owner))
         assert [ask.pk for ask in found] == [ask.pk for ask in reversed(asks)]
         assert {ask.verdict.decided_by.username for ask in found} == {"olga"}
 
@@ -137,9 +138,9 @@ def test_notices_are_mine_newest_first_and_wait_on_nobody(
     locked = lock_session(session.pk)
     for text in ("one", "two"):
         record_event(locked, "notice", actor="agent:ledger", text=text)
-    assert [notice.text for notice in queue.notices(owner)] == ["two", "one"]
-    assert list(queue.notices(stranger)) == []
-    assert queue.count_badge(owner) == 0
+    assert [notice.text for notice in queries.notices(owner)] == ["two", "one"]
+    assert list(queries.notices(stranger)) == []
+    assert queries.count_badge(owner) == 0
 
 
 @pytest.mark.usefixtures("session")
@@ -148,4 +149,4 @@ def test_nobody_sees_anything_not_even_what_has_no_owner(agent: Agent) -> None:
     nobody = cast("User", AnonymousUser())
     assert not access.agents_of(nobody).exists()
     assert not access.sessions_of(nobody).exists()
-    assert queue.count_badge(nobody) == 0
+    assert queries.count_badge(nobody) == 0

@@ -10,10 +10,10 @@ from agents.jobs import tick
 from agents.lifecycle import AgentState, InboxState, RunStatus, SessionState, Status
 from agents.models import Agent, Session
 from agents.registration import open_session
-from asks import queue
 from asks.answering import answer_ask
 from asks.lifecycle import AskStatus
 from asks.models import Ask
+from asks.queue import queries
 from asks.refusals import Refused
 from asks.retirement import retire_agent
 from tests.factories import AskFactory, RunFactory, ask, draft
@@ -27,11 +27,11 @@ def test_retiring_withdraws_what_was_asked_and_ends_its_sessions(
 ) -> None:
     ask(session, draft(), draft())
     other = AskFactory(session=open_session(agent))
-    assert queue.count_badge(owner) == 3
+    assert queries.count_badge(owner) == 3
 
     assert retire_agent(agent_id=agent.pk, by=owner)
 
-    assert queue.count_badge(owner) == 0
+    assert queries.count_badge(owner) == 0
     assert set(Ask.objects.values_list("status", "closed_by", "close_reason")) == {
         (AskStatus.WITHDRAWN, owner.pk, "The agent was retired.")
     }

@@ -14,12 +14,11 @@ from agents.db.expressions import database_now
 from agents.lifecycle import SessionState
 from agents.models import Agent, Session
 from agents.registration import open_session
-from asks import queue
-from asks.asking_again import reopen_ask
-from asks.backlog import dismiss_ask
-from asks.expiry import expire_due_asks
+from asks.backlog import backlog_asks, dismiss_ask, reopen_ask
+from asks.deadlines.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Dropped, LedgerRecord, Refusal, Verdict
+from asks.queue import queries
 from asks.refusals import Refused
 from asks.retirement import retire_agent
 from tests.factories import REFUND, AskFactory, echo_of, verdict_on
@@ -132,7 +131,7 @@ def test_what_was_dropped_is_not_asked_again_and_the_other_way_round(
     dismiss_ask(ask_id=expired.pk, by=owner, reason="Over.")
     again = reopen_ask(ask_id=expired.pk, by=owner)
     assert isinstance(again, Refused)
-    assert again.detail == "This question was dropped."
+    assert again.detail == "This question was dismissed."
 
     other = expire(AskFactory(session=session, expires_in=HOUR))
     assert isinstance(reopen_ask(ask_id=other.pk, by=owner), Ask)
@@ -176,12 +175,12 @@ def test_a_decision_stays_undecided_although_its_session_goes_on(
     controls.resume_session(session_id=session.pk, by=owner)
     session.refresh_from_db()
     assert session.state == SessionState.ACTIVE
-    assert list(queue.backlog_asks(owner)) == [expired]
+    assert list(backlog_asks(owner)) == [expired]
 
 
 def test_what_is_over_for_good_is_undecided_no_more(expired: Ask, owner: User) -> None:
     retire_agent(agent_id=expired.agent_id, by=owner)
-    assert list(queue.backlog_asks(owner)) == []
+    assert list(backlog_asks(owner)) == []
 
 
 @pytest.mark.case("C70")
@@ -193,7 +192,7 @@ def test_many_old_ones_are_listed_by_age_and_badge_nothing(
             session=open_session(agent), prompt=f"Question {number}?", expires_in=HOUR
         )
         expire(asked, ago=timedelta(days=number))
-    assert queue.count_badge(owner) == 0
+    assert queries.count_badge(owner) == 0
     page = backlog(client)
     asked_for = [one.words for one in page.all("span", class_="why--words")]
     assert asked_for == ["Question 2?", "Question 1?", "Question 0?"]
@@ -204,9 +203,9 @@ def test_many_old_ones_are_listed_by_age_and_badge_nothing(
 @pytest.mark.case("C70")
 def test_asks_of_an_agent_that_is_gone_are_not_counted(agent: Agent, owner: User) -> None:
     AskFactory(session=open_session(agent))
-    assert queue.count_badge(owner) == 1
+    assert queries.count_badge(owner) == 1
     retire_agent(agent_id=agent.pk, by=owner)
-    assert queue.count_badge(owner) == 0
+    assert queries.count_badge(owner) == 0
 
 
 def test_the_page_takes_as_many_queries_for_many_as_for_one(
@@ -222,4 +221,4 @@ def test_a_message_to_the_paused_session_decides_nothing(
     expired: Ask, session: Session, owner: User
 ) -> None:
     messages.post_message(session_id=session.pk, by=owner, text="What was that?")
-    assert list(queue.backlog_asks(owner)) == [expired]
+    assert list(backlog_asks(owner)) == [expired]

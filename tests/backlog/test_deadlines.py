@@ -10,8 +10,9 @@ from django.test import Client
 
 from agents.db.expressions import database_now
 from agents.models import Agent, Session
-from asks import deadlines, expiry
-from asks.deadlines import extend_deadline, send_due_nudges
+from asks.deadlines import expiry
+from asks.deadlines.extension import extend_deadline
+from asks.deadlines.nudges import send_due_nudges
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, LedgerRecord, Nudge, NudgeKind
 from asks.policies.working_hours import WorkingHours, add_working_time
@@ -145,10 +146,9 @@ def test_what_has_expired_is_not_brought_back(ask: Ask, owner: User) -> None:
 
 @pytest.mark.parametrize("ask_id", [0, "x", 10**30, None])
 def test_what_is_not_there(owner: User, ask_id: object) -> None:
-    for verb in (extend_deadline, deadlines.extend_deadline):
-        refused = verb(ask_id=ask_id, by=owner)  # type: ignore[arg-type]
-        assert isinstance(refused, Refused)
-        assert refused.reason == Reason.NOT_FOUND
+    refused = extend_deadline(ask_id=ask_id, by=owner)  # type: ignore[arg-type]
+    assert isinstance(refused, Refused)
+    assert refused.reason == Reason.NOT_FOUND
 
 
 def test_a_stranger_gives_no_time(ask: Ask, stranger: User) -> None:

@@ -11,12 +11,13 @@ from django.test import Client
 
 from agents.db.expressions import database_now
 from agents.models import Agent, Session
-from asks import access, queue
+from asks import access
 from asks.answering import Answered, answer_ask
-from asks.deadlines import send_due_nudges
+from asks.deadlines.nudges import send_due_nudges
 from asks.lifecycle import Reason
 from asks.models import Ask, LedgerRecord, Nudge
 from asks.policies import versions
+from asks.queue import queries
 from asks.refusals import Refused
 from tests.factories import UserFactory, echo_of, verdict_on
 from tests.pages.html import read
@@ -56,15 +57,15 @@ def test_before_it_they_see_and_answer_nothing(ask: Ask, member: User) -> None:
     refused = answered_by(ask, member)
     assert isinstance(refused, Refused)
     assert refused.reason == Reason.NOT_FOUND
-    assert list(queue.needs_you(member).asks) == []
+    assert list(queries.needs_you(member).asks) == []
 
 
 def test_after_it_they_may_answer_as_well_as_the_owners(
     ask: Ask, session: Session, member: User, owner: User
 ) -> None:
     waits_too_long(ask)
-    assert list(queue.needs_you(member).asks) == [ask]
-    assert list(queue.needs_you(owner).asks) == [ask]
+    assert list(queries.needs_you(member).asks) == [ask]
+    assert list(queries.needs_you(owner).asks) == [ask]
     assert access.may_answer(owner, ask)
     said = session.events.get(kind="reminded").text
     assert said.endswith("It is escalated to group:board. They may answer it too.")

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from agents.models import Agent, Session
-from asks import deadlines
+from asks.deadlines.extension import extend_deadline
 from asks.models import Ask, Nudge, PersonalHours
 from asks.policies import personal_hours
 from asks.policies.working_hours import WorkingHours, add_working_time
@@ -55,7 +55,7 @@ def test_a_deadline_counts_the_hours_of_the_one_who_answers(
     assert ask.nudges.get(kind="reminder").due_at == add_working_time(
         ask.opened_at, 9 * HOUR, hours
     )
-    longer = deadlines.extend_deadline(ask_id=ask.pk, by=owner)
+    longer = extend_deadline(ask_id=ask.pk, by=owner)
     assert isinstance(longer, Ask)
     assert longer.expires_at is not None
     assert longer.expires_at - ask.opened_at > 24 * HOUR

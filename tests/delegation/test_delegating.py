@@ -15,11 +15,12 @@ from django.utils import timezone
 
 from agents.db.expressions import database_now
 from agents.models import Agent, Session
-from asks import access, queue
+from asks import access
 from asks.answering import Answered, answer_ask
 from asks.delegation import create_delegation, revoke_delegation
 from asks.lifecycle import Reason
 from asks.models import Ask, Delegation, LedgerRecord
+from asks.queue import queries
 from asks.refusals import Refused
 from tests.factories import AgentFactory, AskFactory, UserFactory, home_of
 from tests.pages.html import read
@@ -44,8 +45,8 @@ def give(by: User, to: User, **more: Any) -> Delegation:
 def may(person: User, ask: Ask) -> bool:
     """Asked of the one rule, the queue, the badge and the answer alike."""
     allowed = access.may_answer(person, ask)
-    assert [one.pk for one in queue.open_asks(person)] == ([ask.pk] if allowed else [])
-    assert queue.count_badge(person) == allowed
+    assert [one.pk for one in queries.open_asks(person)] == ([ask.pk] if allowed else [])
+    assert queries.count_badge(person) == allowed
     assert access.asks_of(person).filter(pk=ask.pk).exists() == access.may_see(person, ask)
     return allowed
 
@@ -114,7 +115,7 @@ def test_one_for_an_agent_is_for_that_agent(
     give(owner, stranger, agent=agent)
     assert access.may_answer(stranger, ask)
     assert not access.may_answer(stranger, elsewhere)
-    assert [one.pk for one in queue.open_asks(stranger)] == [ask.pk]
+    assert [one.pk for one in queries.open_asks(stranger)] == [ask.pk]
 
 
 def test_what_was_delegated_is_not_passed_on(ask: Ask, owner: User, stranger: User) -> None:

@@ -11,7 +11,6 @@ from django.db import DatabaseError, IntegrityError, transaction
 from agents.lifecycle import Outcome, RunStatus, Status
 from agents.models import Run, Session
 from agents.running.runtime import Turn
-from asks import queue
 from asks.actions import grants
 from asks.actions.grants import Begun
 from asks.actions.interrupted import ask_about_interrupted
@@ -19,6 +18,7 @@ from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Effect, EffectEnd, Grant, Redemption
+from asks.queue import queries
 from tests.factories import (
     REFUND,
     AskFactory,
@@ -191,7 +191,7 @@ class TestInterrupted:
         assert ask_about_interrupted() == 1
         assert ask_about_interrupted() == 0
 
-        (asked,) = queue.needs_you(owner).asks
+        (asked,) = queries.needs_you(owner).asks
         assert "may or may not have happened" in asked.prompt
         assert asked.context == {"operation": "pay", "params": PAY.params}
         effect = Effect.objects.get()

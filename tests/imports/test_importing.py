@@ -12,10 +12,10 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from agents.models import Agent, InboxItem, Run, Session
-from asks import queue
 from asks.ledger import verify
 from asks.lifecycle import AskStatus
 from asks.models import Ask, LedgerRecord, Verdict
+from asks.queue import queries
 from tests.ledger.world import agent_of, ask_of, decide, echo_of, home, person
 
 pytestmark = pytest.mark.django_db
@@ -69,8 +69,8 @@ def test_open_items_wait_with_unknown_age_and_decided_ones_are_history(
     file: Path, agent: Agent, owner: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
     apply(file, agent)
-    assert "Imported 5: 3 wait on the owners" in capsys.readouterr().out
-    waiting = queue.needs_you(owner).asks
+    assert "Imported 5: 3 wait for the owners" in capsys.readouterr().out
+    waiting = queries.needs_you(owner).asks
     assert [ask.prompt for ask in waiting] == [
         "May I refund order 1182?",
         "What should the report be called?",
@@ -129,7 +129,7 @@ def test_what_is_decided_in_the_file_since_stays_a_question_here_and_is_said(
         )
     )
     apply(file, agent)
-    assert f"it waits here as question {ask.pk}" in capsys.readouterr().out
+    assert f"it is open here as question {ask.pk}" in capsys.readouterr().out
     assert Ask.objects.get(pk=ask.pk).status == AskStatus.OPEN
     assert Ask.objects.count() == 5
 
@@ -138,7 +138,7 @@ def test_an_imported_question_is_answered_like_any_other(
     file: Path, agent: Agent, owner: User
 ) -> None:
     apply(file, agent)
-    ask = queue.needs_you(owner).asks[0]
+    ask = queries.needs_you(owner).asks[0]
     decide(ask, owner, "opt1")
     item = InboxItem.objects.get(session=ask.session)
     assert item.data["label"] == "yes"

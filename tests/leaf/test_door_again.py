@@ -99,13 +99,13 @@ def test_a_run_leaves_no_queue_behind(orchestrator: Orchestrator, agent: Agent) 
 def test_what_waits_is_listed_without_knowing_any_session(
     orchestrator: Orchestrator, agent: Agent, owner: User
 ) -> None:
-    from asks import queue
+    from asks.queue import queries
 
     for name in ("a", "b", "c"):
         orchestrator.run(name)
 
-    assert [ask.session.title for ask in queue.needs_you(owner).asks] == ["i1 in a.py"] * 3
-    assert queue.count_badge(owner) == 3
+    assert [ask.session.title for ask in queries.needs_you(owner).asks] == ["i1 in a.py"] * 3
+    assert queries.count_badge(owner) == 3
 
 
 def test_the_workspace_needs_no_gate_to_be_asked_twice(owner: User) -> None:

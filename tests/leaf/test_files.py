@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agents.models import Agent, Event, Run, Session
-from asks import expiry, withdrawing
+from asks import withdrawing
 from asks.answering import answer_ask
+from asks.deadlines import expiry
 from asks.models import Ask, Verdict
 from tests.factories import echo_of
 from tests.leaf.world import (

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from agents import controls, messages
 from agents.lifecycle import Outcome, Status
 from agents.models import Agent, Event
-from asks import queue
+from asks.queue import queries
 from tests.factories import home_of
 from tests.leaf.harnesses import Answer, Driver, OurServer, Scripted, done, paused, remote_agent
 from tests.leaf.world import ITEM, Orchestrator, key_for, leaf_agent, session_of, standing
@@ -120,7 +120,7 @@ def test_a_harness_that_still_waits_has_refused_the_decision(
         "**Refused by the runtime.** It still waits at gate 0 after “approve” was sent."
     )
     assert asynchronous or "That gate is not this one." in mine.ask.prompt
-    assert queue.count_badge(owner) == 1
+    assert queries.count_badge(owner) == 1
     assert mine.session.status == Status.WAITING_HUMAN
 
 
@@ -157,7 +157,7 @@ def test_a_harness_that_forgot_a_parked_session_has_lost_it(owner: User, lost: A
     assert len(harness.sent) == 1
     assert mine.ask.prompt.startswith("**Lost by the runtime.** The session was parked at gate 2")
     assert "Your decision “approve” was not sent." in mine.ask.prompt
-    assert queue.count_badge(owner) == 1
+    assert queries.count_badge(owner) == 1
     assert mine.session.status == Status.WAITING_HUMAN
     assert state.current_state(mine.session).reason == "lost"
 

@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 from agents import controls, messages
 from agents.lifecycle import Status
 from agents.models import Session
-from asks import queue, withdrawing
+from asks import withdrawing
 from asks.models import Ask
+from asks.queue import queries
 from tests.factories import home_of
 from tests.leaf.test_runtime import decide, thinking
 from tests.leaf.world import (
@@ -70,7 +71,7 @@ def test_starting_a_parked_session_runs_nothing_and_keeps_its_gate(owner: User) 
 
     assert brain.calls == 1
     assert standing(agent).word == "paused"
-    assert queue.count_badge(owner) == 1
+    assert queries.count_badge(owner) == 1
     decide(agent, owner, "approve")
     carry_all()
     assert standing(agent).word == "done"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.text.canonical_json import as_plain_json, canonical_json
 from asks import answering
-from asks.canonical_json import as_plain_json, canonical_json
 from asks.ledger import verify
 from asks.models import Ask, LedgerRecord
 from asks.policies import versions

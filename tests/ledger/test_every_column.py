@@ -13,7 +13,10 @@ from django.db import DataError, IntegrityError, models
 
 from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import answering, backlog, deadlines, delegation, expiry, withdrawing
+from asks import answering, backlog, delegation, withdrawing
+from asks.deadlines import expiry
+from asks.deadlines.extension import extend_deadline
+from asks.deadlines.nudges import send_due_nudges
 from asks.ledger import verify
 from asks.ledger.chain import Head
 from asks.ledger.verify.broken import BrokenLedger
@@ -93,9 +96,9 @@ def world(owner: User, agent: Agent) -> None:
     answering.answer_ask(ask_id=refused.pk, by=owner, option="never offered", echo=echo_of(refused))
     answering.answer_ask(ask_id=refused.pk, by=owner, option="", echo=echo_of(refused))
     withdrawing.withdraw_ask(ask_id=refused.pk, by=owner, reason="No need")
-    deadlines.extend_deadline(ask_id=late.pk, by=owner)
+    extend_deadline(ask_id=late.pk, by=owner)
     Nudge.objects.filter(ask=late, kind="escalation").update(due_at=database_now())
-    assert deadlines.send_due_nudges() == 1
+    assert send_due_nudges() == 1
     _let_expire(late, gone)
     backlog.dismiss_ask(ask_id=late.pk, by=owner, reason="The customer left.")
     other = home(agent_of(owner))

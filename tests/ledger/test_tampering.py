@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.models import Session
-from asks import answering, expiry, withdrawing
+from asks import answering, withdrawing
+from asks.deadlines import expiry
 from asks.ledger import verify
 from asks.ledger.chain import Entry, Head, record_after
 from asks.models import Ask, Gate, LedgerRecord, Option, Refusal, Verdict

@@ -12,7 +12,9 @@ from django.db import connection, transaction
 
 from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import answering, claiming, deadlines, delegation
+from asks import answering, claiming, delegation
+from asks.deadlines.extension import extend_deadline
+from asks.deadlines.nudges import send_due_nudges
 from asks.models import Ask, Delegation, Nudge
 from tests.factories import AgentFactory, echo_of, home_of
 from tests.live import world
@@ -142,7 +144,7 @@ async def test_more_time_is_shown_to_others(
 ) -> None:
     ask = await ask_under(agent, expires_after="PT1H")
     socket = await connect(f"/ws/queue/?have=ask-{ask.pk}.0", await login_of(colleague))
-    longer = await sync_to_async(deadlines.extend_deadline)(ask_id=ask.pk, by=owner)
+    longer = await sync_to_async(extend_deadline)(ask_id=ask.pk, by=owner)
     assert isinstance(longer, Ask)
     assert longer.expires_at is not None
     message = await socket.message()
@@ -168,7 +170,7 @@ async def test_an_escalation_brings_the_card_to_those_who_may_answer_now(
     owners = await connect(f"/ws/queue/?have=ask-{ask.pk}.0", await login_of(owner))
     assert await socket.is_silent()
     await sync_to_async(Nudge.objects.update)(due_at=ask.opened_at)
-    await sync_to_async(deadlines.send_due_nudges)()
+    await sync_to_async(send_due_nudges)()
     assert f'id="ask-{ask.pk}"' in await socket.message()
     assert "the group board may answer this too" in await owners.message()
 

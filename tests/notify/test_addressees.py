@@ -1,4 +1,4 @@
-"""Whose webhooks are told: the owners', and those of the people who answer an ask in a group."""
+"""Recipients: webhooks of owners, and of people who answer an ask as members of a group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.db.expressions import database_now
 from agents.models import Agent
-from asks.deadlines import send_due_nudges
+from asks.deadlines.nudges import send_due_nudges
 from asks.models import Ask, Nudge
 from tests.cast import agent, colleague, owner, session, stranger
 from tests.factories import UserFactory, home_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from asks.drafts import ActionDraft
 from asks.lifecycle import Reason
 from asks.models import Ask
 from asks.refusals import Refused
+from tests import factories
 from tests.factories import echo_of, verdict_on
 from tests.policies.world import asked, in_force
 
@@ -70,6 +72,20 @@ def test_and_one_that_changes_after_the_approval_is_not_run(
     assert grants.redeem_grant(**take) is None
     script.write_text("echo ok\n")
     assert grants.redeem_grant(**take) is not None
+
+
+_opened: list[str] = []
+sys.addaudithook(
+    lambda event, arguments: _opened.append(str(arguments[0])) if event == "open" else None
+)
+
+
+def test_a_bound_file_is_read_once_per_raise(folder: Path, session: Session) -> None:
+    """A script that changed between two reads would be compared as one thing and bound as another."""
+    same = factories.draft("deploy", action=RUN)
+    _opened.clear()
+    factories.ask(session, same, same)  # the first is stored, the second compared with it
+    assert _opened.count("script.sh") == 2
 
 
 def test_one_that_stays_as_it_is_can_be_approved(ask: Ask, folder: Path, owner: User) -> None:

@@ -11,10 +11,11 @@ from agents import controls, messages
 from agents.db.expressions import database_now
 from agents.lifecycle import Outcome
 from agents.models import Agent, Session
-from asks import access, delegation, queue
+from asks import access, delegation
 from asks.answering import Answered, answer_ask
 from asks.lifecycle import Reason
 from asks.models import Ask, Delegation, LedgerRecord
+from asks.queue import queries
 from asks.refusals import Refused
 from tests.factories import (
     REFUND,
@@ -53,7 +54,7 @@ def test_the_starter_is_refused_and_the_colleague_is_not(
     ask: Ask, owner: User, colleague: User
 ) -> None:
     assert reason_of(ask, owner) == Reason.FOUR_EYES
-    assert (queue.count_badge(owner), queue.count_badge(colleague)) == (0, 1)
+    assert (queries.count_badge(owner), queries.count_badge(colleague)) == (0, 1)
     assert access.may_see(owner, ask)
     assert isinstance(reply(ask, colleague), Answered)
 
@@ -148,7 +149,7 @@ def test_nobody_answers_in_the_name_of_the_starter(ask: Ask, owner: User, strang
         by=owner, to=stranger, ends_at=database_now() + DAY, reason="Away."
     )
     assert reason_of(ask, stranger) == Reason.FOUR_EYES
-    assert queue.count_badge(stranger) == 0
+    assert queries.count_badge(stranger) == 0
 
 
 def test_the_starter_answers_in_nobodys_name(
@@ -158,7 +159,7 @@ def test_the_starter_answers_in_nobodys_name(
         by=colleague, to=owner, ends_at=database_now() + DAY, reason="Away."
     )
     assert reason_of(ask, owner) == Reason.FOUR_EYES
-    assert queue.count_badge(owner) == 0
+    assert queries.count_badge(owner) == 0
 
 
 def test_the_chain_is_looked_through_to_an_unbarred_name(
@@ -168,8 +169,8 @@ def test_the_chain_is_looked_through_to_an_unbarred_name(
         delegation.create_delegation(
             by=giver, to=stranger, ends_at=database_now() + DAY, reason="Away."
         )
-    assert queue.count_badge(stranger) == 1
-    (card,) = queue.needs_you(stranger).asks
+    assert queries.count_badge(stranger) == 1
+    (card,) = queries.needs_you(stranger).asks
     carls = Delegation.objects.get(delegator=colleague)
     assert card.by_delegation == carls.pk  # type: ignore[attr-defined]
     result = reply(ask, stranger)

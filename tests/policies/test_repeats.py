@@ -13,8 +13,8 @@ from agents.lifecycle import Outcome, RunStatus
 from agents.models import InboxItem, Run, Session
 from asks.actions import grants
 from asks.answering import Answered, answer_ask
+from asks.deadlines.expiry import expire_due_asks
 from asks.drafts import ActionDraft, AskDraft
-from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Grant, Refusal, Verdict
 from asks.refusals import Refused

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, transaction
 
 from agents.models import Agent, Session
-from asks import queue
 from asks.answering import Answered, Result, Voted, answer_ask
 from asks.ledger import verify
 from asks.lifecycle import AskStatus, Meaning, Reason
 from asks.models import Ask, Grant, LedgerRecord, Verdict, Vote
 from asks.policies import versions
+from asks.queue import queries
 from asks.refusals import Refused
 from tests.factories import UserFactory, echo_of
 from tests.policies.world import asked, in_force, refund
@@ -180,9 +180,9 @@ def test_without_options_several_cannot_vote(agent: Agent, session: Session) -> 
 
 def test_who_has_voted_is_not_asked_any_more(ask: Ask, owner: User, colleague: User) -> None:
     vote(ask, owner)
-    assert queue.count_badge(owner) == 0
-    assert queue.count_badge(colleague) == 1
-    assert [card.pk for card in queue.needs_you(colleague).asks] == [ask.pk]
+    assert queries.count_badge(owner) == 0
+    assert queries.count_badge(colleague) == 1
+    assert [card.pk for card in queries.needs_you(colleague).asks] == [ask.pk]
 
 
 def test_votes_under_an_older_policy_are_void(

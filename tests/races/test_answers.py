@@ -15,8 +15,8 @@ from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.models import Session
 from agents.running.runtime import Ended, Turn
 from asks.answering import Answered, Result, answer_ask
-from asks.asking_again import reopen_ask
-from asks.expiry import expire_due_asks
+from asks.backlog import reopen_ask
+from asks.deadlines.expiry import expire_due_asks
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Verdict
 from asks.refusals import Refused

@@ -14,11 +14,11 @@ from agents.db.expressions import database_now
 from agents.models import Agent, Session
 from asks.actions import grants
 from asks.answering import Answered, Result, Voted, answer_ask
-from asks.asking_again import reopen_ask
-from asks.backlog import dismiss_ask
+from asks.backlog import dismiss_ask, reopen_ask
 from asks.claiming import claim_ask
-from asks.deadlines import extend_deadline, send_due_nudges
-from asks.expiry import expire_due_asks
+from asks.deadlines.expiry import expire_due_asks
+from asks.deadlines.extension import extend_deadline
+from asks.deadlines.nudges import send_due_nudges
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Dropped, Grant, Nudge, Policy, Redemption, Verdict, Vote
 from asks.policies import versions

@@ -14,9 +14,9 @@ from agents.models import Agent, Session
 from asks import claiming, withdrawing
 from asks.actions import binding
 from asks.answering import Voted, answer_ask, answer_signed
+from asks.answers import MAX_TEXT
 from asks.lifecycle import Reason
 from asks.models import Ask
-from asks.refusals import MAX_TEXT
 from asks.signed_channel.proof import Proof
 from tests.policies.world import Rules, group_of, in_force
 

@@ -11,7 +11,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from asks import claiming, expiry
+from asks import claiming
+from asks.deadlines import expiry
 from asks.lifecycle import HTTP_STATUS, Reason
 from asks.models import Ask, LedgerRecord, Refusal
 from tests.api.calling import Caller

@@ -180,7 +180,7 @@ def test_a_withdrawn_question_runs_nothing_and_takes_no_answer(caller: Caller, o
 def test_an_expired_question_runs_nothing_and_takes_no_answer(caller: Caller) -> None:
     from django.utils import timezone
 
-    from asks import expiry
+    from asks.deadlines import expiry
 
     paused = caller.ask()
     Ask.objects.update(expires_at=timezone.now())

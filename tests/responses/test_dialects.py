@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks import draft_validation
+from asks.drafts import validation
 from tests.responses.remotes import call, question
 from workspace.protocols.responses.client.dialects import (
     ADAPTER,
@@ -23,7 +23,7 @@ from workspace.protocols.responses.client.dialects import (
 def read(item: dict[str, Any]) -> RemoteQuestion:
     found = question_in_item(item)
     assert found is not None
-    draft_validation.check_draft(found.draft())
+    validation.check_draft(found.draft())
     return found
 
 
@@ -247,5 +247,5 @@ def test_whatever_is_asked_can_be_shown(name: str, call_id: str, arguments: Any)
     found = question_in_item(item)
 
     assert found is not None
-    draft_validation.check_draft(found.draft())
+    validation.check_draft(found.draft())
     RemoteQuestion.model_validate_json(found.model_dump_json())

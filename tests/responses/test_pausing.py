@@ -14,8 +14,8 @@ from agents import claims, settlement
 from agents.lifecycle import RunStatus, SessionState, Status
 from agents.models import Agent, Run
 from agents.running.runtime import Ended
-from asks import queue
 from asks.models import Ask
+from asks.queue import queries
 from tests.factories import home_of
 from tests.responses.world import (
     REQUEST,
@@ -137,7 +137,7 @@ def test_the_owner_is_the_blocker_and_nothing_is_held(caller: Caller, owner: Use
     assert session.status == Status.WAITING_HUMAN
     assert run is not None
     assert (run.status, run.process) == (RunStatus.WAITING_HUMAN, {})
-    assert queue.count_badge(owner) == 1
+    assert queries.count_badge(owner) == 1
     assert ask_of(paused).context == {"request": REQUEST | {"scenario": "ask"}}
 
 

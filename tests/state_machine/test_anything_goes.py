@@ -36,9 +36,9 @@ from agents.models import Agent, InboxItem, Run, Session
 from agents.registration import open_session
 from agents.running.runtime import Ended, Fence, Mail, Turn
 from asks.answering import Answered, answer_ask
-from asks.asking_again import reopen_ask
+from asks.backlog import reopen_ask
+from asks.deadlines.expiry import expire_due_asks
 from asks.drafts import AskDraft
-from asks.expiry import expire_due_asks
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Verdict
 from asks.refusals import Refused

@@ -12,8 +12,9 @@ from django.db.models import Q, QuerySet
 
 from asks import access, answering, refusals, withdrawing
 from asks.answering import Answered
+from asks.answers import Answer
 from asks.models import Ask
-from asks.refusals import Answer, Refused
+from asks.refusals import Refused
 from workspace.accounts import api_keys
 from workspace.api import attempts, shapes, views
 from workspace.api.door import Call

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from agents import actors
 from asks.ledger import chain
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
-from workspace.accounts.throttling import Tries
+from workspace.accounts import throttling
 from workspace.models import ApiKey
 
 AGENTS_NEVER = (
@@ -16,23 +17,19 @@ AGENTS_NEVER = (
 )
 
 
-#: This many attempts of a key are recorded within a minute. After that it has to wait.
-TRIES = Tries(20, 60.0)
-
-
+@transaction.atomic
 def record_attempt(key: ApiKey, ask_id: int, why: str) -> float:
     """Record the attempt like any refusal; an agent's is recorded as an attempted self-approval.
 
     Return 0, or the seconds that the key has to wait after too many attempts. In that case nothing
     is recorded.
     """
-    wait = TRIES.wait(key.pk)
+    wait = throttling.seconds_to_wait(key)
     if not wait:
         _record(key, ask_id, why)
     return wait
 
 
-@transaction.atomic
 def _record(key: ApiKey, ask_id: int, why: str) -> None:
     ask = Ask.objects.filter(pk=ask_id).first()
     detail = f"{AGENTS_NEVER} Attempted self-approval." if key.is_an_agents else why
@@ -41,14 +38,14 @@ def _record(key: ApiKey, ask_id: int, why: str) -> None:
         ask_ref=str(ask_id)[:64],
         by=key.person,
         reason=Reason.NOT_ALLOWED,
-        detail=f"Key “{key.name}”: {detail}"[:1000],
+        detail=f"{throttling.refusal_prefix(key)}{detail}"[:1000],
         via="api",
     )
     chain.append_refusal(refusal, actor=actor_of(key))
 
 
 def actor_of(key: ApiKey) -> str:
-    """Return the actor of a key as the event log spells it."""
+    """Return the actor of a key, as the event log names it."""
     if key.person is not None:
-        return f"human:{key.person.get_username()}"
-    return f"agent:{key.agent.slug}" if key.agent else "unknown"
+        return actors.human(key.person)
+    return actors.agent(key.agent) if key.agent else "unknown"

@@ -7,7 +7,7 @@ import asyncio
 from django.contrib.auth.models import User
 
 from agents.db.retrying import in_database
-from asks.queue import count_badge
+from asks.queue.queries import count_badge
 from workspace.pages.fragments import Changes, queue_changes
 
 Held = frozenset[str]

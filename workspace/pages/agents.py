@@ -13,8 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agents import controls
 from agents.models import Agent, Session
-from asks import access, queue
+from asks import access
 from asks.lifecycle import AskStatus
+from asks.queue import queries
 from workspace.pages.agent_form import AgentForm
 from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.given_up import given_up_of
@@ -40,7 +41,7 @@ def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
         wakes=wake_in_words(found.wake_policy),
         owners=list(found.owners.order_by("username")),
         page=page_of(found.sessions.order_by("-is_home", "-created_at", "-pk"), request),
-        decided=list(queue.decided_asks(request.user).filter(agent=found)[:5]),
+        decided=list(queries.decided_asks(request.user).filter(agent=found)[:5]),
     )
 
 

@@ -19,12 +19,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.lifecycle import AgentState, SessionState
 from agents.models import Session
-from asks import access, queue
+from asks import access
 from asks.answering import Answered, Voted
 from asks.answering import answer_ask as give_answer
 from asks.lifecycle import AskStatus, Reason, Style
 from asks.models import Ask, Option
 from asks.policies import terms
+from asks.queue import queries
 from asks.refusals import Refused
 from asks.withdrawing import withdraw_ask as take_back
 from workspace.pages import fragments, reauthentication
@@ -130,7 +131,7 @@ def post_withdrawal(request: OwnerRequest, ask_id: int) -> HttpResponse:
 def find_ask(person: User, ask_id: int) -> Ask:
     """An ask that the reader may see, with all that its card shows. Raises Http404."""
     mine = access.asks_of(person).filter(pk=ask_id)
-    found = with_past(queue.with_card_facts(mine)).first()
+    found = with_past(queries.with_card_facts(mine)).first()
     if found is None:
         raise Http404
     return with_votes([found])[0]
@@ -153,7 +154,7 @@ def _first_press(
     if not posted.back and not changes and not _wants_a_second_press(ask_id, posted):
         return None
     mine = access.asks_of(request.user).filter(pk=ask_id, status=AskStatus.OPEN)
-    found = with_past(queue.with_card_facts(mine)).first()
+    found = with_past(queries.with_card_facts(mine)).first()
     if found is None or found.money_critical:
         return None
     facts = facts_of(found)
@@ -265,7 +266,7 @@ def done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
         return redirect("needs_you")
     card = markup.settled_card(found, mine=True)
     session = found.session
-    extra = fragments.badge_html(queue.count_badge(request.user)) + fragments.toast_html(
+    extra = fragments.badge_html(queries.count_badge(request.user)) + fragments.toast_html(
         words, href=f"/sessions/{session.pk}/", link="Open session"
     )
     return HttpResponse(card + extra)

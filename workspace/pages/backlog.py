@@ -7,7 +7,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from asks import asking_again, queue
 from asks import backlog as undecided
 from asks.lifecycle import Reason
 from asks.refusals import Refused
@@ -23,7 +22,7 @@ def list_backlog(request: OwnerRequest) -> HttpResponse:
 def _page(
     request: OwnerRequest, *, status: int = 200, refused: Refused | None = None, typed: str = ""
 ) -> HttpResponse:
-    page = page_of(queue.backlog_asks(request.user), request)
+    page = page_of(undecided.backlog_asks(request.user), request)
     shown = {ask.pk for ask in page}
     where = refused.ask.pk if refused and refused.ask else None
     return show(
@@ -44,7 +43,7 @@ def post_ask_again(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/again: asks what expired again, bound to the world as it is now."""
     if request.method != "POST":
         return redirect("backlog")
-    result = asking_again.reopen_ask(ask_id=ask_id, by=request.user)
+    result = undecided.reopen_ask(ask_id=ask_id, by=request.user)
     if isinstance(result, Refused):
         return _refused(request, result)
     messages.success(request, "It is asked again. Nothing was approved meanwhile.")

@@ -9,7 +9,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from asks import claiming, deadlines
+from asks import claiming
+from asks.deadlines.extension import extend_deadline
 from asks.models import Ask
 from asks.refusals import Refused
 from workspace.pages.asks import card_of, find_ask, refused_card
@@ -36,7 +37,7 @@ def post_release(request: OwnerRequest, ask_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_extension(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/extend: as much time again, from now on."""
-    verb = lambda: deadlines.extend_deadline(ask_id=ask_id, by=request.user)  # noqa: E731
+    verb = lambda: extend_deadline(ask_id=ask_id, by=request.user)  # noqa: E731
     return _do(request, ask_id, verb, "The question has more time.")
 
 

@@ -8,9 +8,10 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from asks import access, queue
+from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Refusal
+from asks.queue import queries
 from workspace.pages.owner_request import OwnerRequest, page_of, show
 
 #: What `?show=` may be, and how it is called on the page.
@@ -47,7 +48,7 @@ def list_decisions(request: OwnerRequest) -> HttpResponse:
 
 
 def _closed(request: OwnerRequest, status: str, slug: str) -> QuerySet[Any]:
-    asks = queue.decided_asks(request.user)
+    asks = queries.decided_asks(request.user)
     asks = asks.filter(status=status) if status else asks
     return asks.filter(agent__slug=slug) if slug else asks
 

@@ -15,9 +15,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents.models import Event, Session
-from asks import access, queue, queue_page
+from asks import access
 from asks.models import Ask
-from asks.queue_page import PAGE_SIZE, CardPlace
+from asks.queue import places, queries
+from asks.queue.places import PAGE_SIZE, CardPlace
 from workspace.pages.cards import markup
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
@@ -59,16 +60,16 @@ def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
     """What is new and what is over on a page that shows this person's queue from its top."""
     return _changes(
         person,
-        queue_page.first_places(person)[:PAGE_SIZE],
-        queue_page.blocked_places(person),
+        places.first_places(person)[:PAGE_SIZE],
+        places.blocked_places(person),
         have,
     )
 
 
 def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> Changes:
     """The same for the page of one session: only its own asks are cards there."""
-    asks = queue.open_asks(person).filter(session=session)
-    return _changes(person, queue_page.places_of(asks), [], have)
+    asks = queries.open_asks(person).filter(session=session)
+    return _changes(person, places.places_of(asks), [], have)
 
 
 def _changes(
@@ -88,7 +89,7 @@ def _changes(
     arrived = f'<div id="cards" hx-swap-oob="beforeend">{html}</div>' if html else ""
     news = arrived + standing_html(_numbers(moved, "ask-"))
     over = _gone(person, frozenset(held.keys() - now.keys()))
-    return Changes(news + over + badge_html(queue.count_badge(person)), names)
+    return Changes(news + over + badge_html(queries.count_badge(person)), names)
 
 
 def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str, str]:
@@ -100,14 +101,14 @@ def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str,
         found = still.values_list("pk", "card_version")
         waiting |= {f"ask-{pk}": str(version) for pk, version in found}
     if sessions:
-        stuck = queue.blocked_sessions(person).filter(pk__in=sessions)
+        stuck = queries.blocked_sessions(person).filter(pk__in=sessions)
         waiting |= dict.fromkeys((f"session-{pk}" for pk in stuck.values_list("pk", flat=True)), "")
     return waiting
 
 
 def standing_html(asks: Iterable[int]) -> str:
     """What has moved on cards that stay: votes, a claim, the deadline. What is typed there stays."""
-    found = with_votes(with_past(queue.with_card_facts(Ask.objects.filter(pk__in=asks))))
+    found = with_votes(with_past(queries.with_card_facts(Ask.objects.filter(pk__in=asks))))
     return "".join(
         render_to_string("parts/card_standing.html", {"ask": facts_of(ask), "csrf": ""})
         for ask in found
@@ -127,7 +128,7 @@ def _gone(person: AbstractBaseUser, names: Held) -> str:
     A name that is no card of this person's is skipped.
     """
     asks = _numbers(names, "ask-")
-    over = queue.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
+    over = queries.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
     settled = [oob(markup.settled_card(ask)) for ask in over]
     known = {f"ask-{ask.pk}" for ask in over}
     known |= {f"session-{number}" for number in _numbers(names, "session-")}

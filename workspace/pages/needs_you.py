@@ -14,8 +14,10 @@ from django.views.decorators.http import require_safe
 
 from agents.lifecycle import WORKING
 from agents.models import Session
-from asks import access, queue, queue_page
-from asks.queue_page import PAGE_SIZE, QUIET, CardPlace
+from asks import access
+from asks.queue import places as queue_places
+from asks.queue import queries
+from asks.queue.places import PAGE_SIZE, QUIET, CardPlace
 from workspace.pages import fragments
 from workspace.pages.cards import markup
 from workspace.pages.owner_request import OwnerRequest, page_of, show
@@ -26,8 +28,8 @@ from workspace.pages.session_pane import SessionPane, pane_of
 def show_queue(request: OwnerRequest) -> HttpResponse:
     """GET /: cards of open asks and blocked sessions, longest wait first."""
     page, places = _page(request)
-    blocked = queue_page.blocked_places(request.user)
-    others = queue_page.others(request.user)
+    blocked = queue_places.blocked_places(request.user)
+    others = queue_places.others(request.user)
     quiet = [session for session in others if session.status not in WORKING]
     return show(
         request,
@@ -40,18 +42,18 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
         working=[session for session in others if session.status in WORKING],
         quiet=quiet[:QUIET],
         more_quiet=len(quiet) > QUIET,
-        notices=queue_page.notices(request.user),
+        notices=queue_places.notices(request.user),
         pane=_pane_of_first(places, blocked),
     )
 
 
 def _page(request: OwnerRequest) -> tuple[Page[Any], list[CardPlace]]:
     """The page that was asked for, and its places. The only one, as nearly always, is not counted."""
-    first = queue_page.first_places(request.user)
+    first = queue_places.first_places(request.user)
     if len(first) <= PAGE_SIZE:
         return Paginator(first, PAGE_SIZE).page(1), first
-    page = page_of(queue.open_asks(request.user), request)
-    return page, queue_page.places_of(page.object_list)  # type: ignore[arg-type]
+    page = page_of(queries.open_asks(request.user), request)
+    return page, queue_places.places_of(page.object_list)  # type: ignore[arg-type]
 
 
 @require_safe
@@ -81,7 +83,7 @@ def _cards(places: Sequence[CardPlace], blocked: list[Session], csrf: str) -> li
 
 def _count(request: OwnerRequest, blocked: list[Session]) -> int:
     full = len(blocked) == PAGE_SIZE
-    return queue.blocked_sessions(request.user).count() if full else len(blocked)
+    return queries.blocked_sessions(request.user).count() if full else len(blocked)
 
 
 def _oldest(places: Sequence[CardPlace], blocked: list[Session]) -> datetime | None:
@@ -93,7 +95,7 @@ def _oldest(places: Sequence[CardPlace], blocked: list[Session]) -> datetime | N
 @require_safe
 def show_badge(request: OwnerRequest) -> HttpResponse:
     """GET /queue/badge: how many cards wait; what polling gets on a page without the queue."""
-    return HttpResponse(fragments.badge_html(queue.count_badge(request.user)))
+    return HttpResponse(fragments.badge_html(queries.count_badge(request.user)))
 
 
 @require_safe

@@ -15,7 +15,7 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
 
-from asks.queue_page import PAGE_SIZE
+from asks.queue.places import PAGE_SIZE
 
 SECRET_FIELDS = frozenset(
     {"csrfmiddlewaretoken", "password", "next", "confirmed", "send", "option"}

@@ -11,10 +11,11 @@ from django.views.decorators.http import require_safe
 
 from agents.lifecycle import InboxKind
 from agents.models import InboxItem
-from asks import access, queue
+from asks import access
 from asks.ledger import verify
 from asks.lifecycle import AskStatus
 from asks.models import Anchor, Ask, Grant, LedgerRecord
+from asks.queue import queries
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
 from workspace.pages.owner_request import OwnerRequest, show
@@ -47,7 +48,7 @@ class ReceiptProof:
 def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """GET /decisions/<ask id>/receipt/: of an ask that is over, for the owners of its agent."""
     mine = access.asks_of(request.user).filter(pk=ask_id).exclude(status=AskStatus.OPEN)
-    ask = with_past(queue.with_card_facts(mine)).first()
+    ask = with_past(queries.with_card_facts(mine)).first()
     if ask is None:
         raise Http404
     with_votes([ask])

@@ -14,7 +14,8 @@ from agents import controls
 from agents import messages as session_messages
 from agents.events.log import events_after
 from agents.models import Event, Session
-from asks import access, queue, queue_page
+from asks import access
+from asks.queue import places, queries
 from workspace.pages import fragments
 from workspace.pages.cards import markup
 from workspace.pages.owner_request import OwnerRequest, show
@@ -29,7 +30,7 @@ def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
     found = _find(request, session_id)
     before = _number(request.GET.get("before"))
     events = _thread(found, before)
-    mine = queue.open_asks(request.user).filter(session=found)
+    mine = queries.open_asks(request.user).filter(session=found)
     csrf = get_token(request)
     return show(
         request,
@@ -39,7 +40,7 @@ def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
         events=events,
         live=before is None,
         earlier=events[0].seq if events and events[0].seq > 1 else None,
-        cards=markup.ask_cards(queue_page.places_of(mine), csrf=csrf),
+        cards=markup.ask_cards(places.places_of(mine), csrf=csrf),
     )
 
 
@@ -101,7 +102,7 @@ def _sent(request: OwnerRequest, found: Session) -> HttpResponse:
         return redirect("session", found.pk)
     if request.POST.get("from") == "card":
         card = markup.moved_on_card(found.pk, words=words, mine=True)
-        return HttpResponse(card + fragments.badge_html(queue.count_badge(request.user)))
+        return HttpResponse(card + fragments.badge_html(queries.count_badge(request.user)))
     return HttpResponse(
         fragments.composer_html(found, csrf=get_token(request), sent=True)
         + fragments.toast_html(words)

@@ -152,11 +152,11 @@ def head_links() -> SafeString:
 def waiting_count(context: template.Context) -> int:
     """How many cards wait on the reader: the page's own count, or else asked once per page."""
     if "badge" not in context:
-        from asks import queue
+        from asks.queue import queries
 
         request: HttpRequest = context["request"]
         context.dicts[0]["badge"] = (
-            queue.count_badge(request.user) if request.user.is_authenticated else 0
+            queries.count_badge(request.user) if request.user.is_authenticated else 0
         )
     count: int = context["badge"]
     return count

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from asks.canonical_json import iso_moment
+from agents.text.canonical_json import iso_moment
 from asks.ledger import anchors, signing_key
 from asks.ledger.chain import GENESIS, VERSION
 from asks.ledger.verify.broken import BrokenLedger

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from asks.canonical_json import iso_moment
+from agents.text.canonical_json import iso_moment
 from asks.ledger.chain import VERSION, Head
 from asks.ledger.verify.broken import BrokenLedger
 from asks.models import LedgerRecord

@@ -9,7 +9,7 @@ from typing import LiteralString
 
 from django.db import DataError, connection, transaction
 
-from asks.canonical_json import Json, as_plain_json
+from agents.text.canonical_json import Json, as_plain_json
 from asks.ledger.record_facts import EXTRAS, TOLD, UNRECORDED, facts_of_all
 from asks.ledger.verify.broken import BrokenLedger
 from asks.ledger.verify.links import Line

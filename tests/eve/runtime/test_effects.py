@@ -15,7 +15,7 @@ from agents.running.runtime import Turn
 from asks.actions import grants
 from asks.actions.interrupted import ask_about_interrupted
 from asks.answering import answer_ask
-from asks.expiry import expire_due_asks
+from asks.deadlines.expiry import expire_due_asks
 from asks.models import Ask, Effect, EffectEnd, Redemption
 from asks.policies.versions import add_version
 from asks.refusals import Refused

@@ -108,7 +108,7 @@ def test_what_is_confidential_is_not_told(caller: Caller, agent: Agent) -> None:
 
 
 def test_an_ask_that_expired_approved_nothing(caller: Caller, agent: Agent) -> None:
-    from asks import expiry
+    from asks.deadlines import expiry
     from asks.models import Ask
 
     talk = caller.open(REFUND)

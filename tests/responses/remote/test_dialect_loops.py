@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from asks import queue
+from asks.queue import queries
 from tests.responses.remote.acts import DONE, ask_of, decide, told
 from tests.responses.remotes import (
     Exchange,
@@ -126,7 +126,7 @@ def test_a_question_of_every_dialect_is_asked_and_its_answer_goes_back(
 
     ask = ask_of(session)
     assert (ask.request_key, ask.prompt) == ("r1", loop.prompt)
-    assert queue.count_badge(owner) == 1
+    assert queries.count_badge(owner) == 1
     assert told(session, "step") == []
     remote.then(tells(DONE))
     decide(session, owner, loop.label, loop.text)

@@ -222,7 +222,7 @@ def test_a_withdrawn_question_posts_nothing(agent: Agent, owner: User, remote: R
 
 @pytest.mark.case("responses-C35")
 def test_an_expired_question_posts_nothing(agent: Agent, owner: User, remote: Remote) -> None:
-    from asks import expiry
+    from asks.deadlines import expiry
 
     session = start(agent, owner)
     before = len(remote.requests)

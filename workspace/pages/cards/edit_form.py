@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from agents.text import json_input
+from agents.text.canonical_json import Json
 from asks.actions import editing
 from asks.actions.schema import Flaw, join_path
 from asks.actions.schema_lookup import SchemaPlace, json_type_of
-from asks.canonical_json import Json
 from asks.models import Gate
 from workspace.pages.cards.call_rows import value_in_words
 

@@ -147,7 +147,7 @@ def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 
 
 def facts_of(ask: Ask) -> AskFacts:
-    """Reads an ask that came with all that it shows (`asks.queue.with_card_facts`)."""
+    """Reads an ask that came with all that it shows (`asks.queue.queries.with_card_facts`)."""
     gate, rules = gate_facts(ask), rules_of(ask)
     return AskFacts(
         id=ask.pk,

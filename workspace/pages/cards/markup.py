@@ -15,10 +15,10 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from agents.models import Event, Session
-from asks import queue
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation
-from asks.queue_page import CardPlace
+from asks.queue import queries
+from asks.queue.places import CardPlace
 from workspace.pages.cards.edit_form import EditField
 from workspace.pages.cards.facts import AskFacts, OptionFacts, facts_of, with_past
 from workspace.pages.cards.proposals import ProposedChange
@@ -116,7 +116,7 @@ def _remember(missing: list[int]) -> None:
         return
     if len(_remembered) > REMEMBERED:
         _remembered.clear()
-    for ask in with_votes(with_past(queue.with_card_facts(Ask.objects.filter(pk__in=missing)))):
+    for ask in with_votes(with_past(queries.with_card_facts(Ask.objects.filter(pk__in=missing)))):
         place = CardPlace(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
         card = ask_card(facts_of(ask), csrf=_CSRF_SLOT, name=SafeString(_NAME_SLOT))
         _remembered[_key(place)] = str(card)

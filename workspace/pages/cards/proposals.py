@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 
 from agents.text import json_input
+from agents.text.canonical_json import Json
 from asks import access
 from asks.actions import binding, editing
 from asks.actions.schema import UNUSABLE, Flaw
-from asks.canonical_json import Json
 from asks.lifecycle import Meaning
 from asks.models import Ask, Gate, Option
 from asks.policies import terms

@@ -23,7 +23,7 @@ from agents.running.runtime import Turn
 from agents.text.storable import make_storable
 from asks.actions import grants
 from asks.actions.grants import Begun
-from asks.draft_validation import BadDraft
+from asks.drafts.validation import BadDraft
 from workspace.protocols.eve.agent import gating, questions, texts
 from workspace.protocols.eve.agent.parking import Kind, Parked, draft_of, new_approval_key
 from workspace.protocols.eve.agent.reporter import Reporter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.models import Session
-from asks.canonical_json import Json
+from agents.text.canonical_json import Json
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import Meaning
 from asks.models import Ask, Verdict

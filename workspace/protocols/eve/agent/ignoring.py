@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from agents import claims, transitions
+from agents import actors, claims, transitions
 from agents.events.log import record_event
 from agents.locking import LockedSession, lock_session
 from agents.models import Event
@@ -33,7 +33,7 @@ def ignore_on_message(session: LockedSession, happened: Sequence[Event]) -> None
 
 def is_a_person(author: str) -> bool:
     """Whether it is a person who said something, in the words of the event log."""
-    return author.startswith("human:")
+    return actors.is_human(author)
 
 
 @transaction.atomic

@@ -7,9 +7,8 @@ import string
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from asks import draft_validation
 from asks.actions import binding
-from asks.drafts import ActionDraft, AskDraft, OptionDraft
+from asks.drafts import ActionDraft, AskDraft, OptionDraft, validation
 from asks.lifecycle import AskKind, Meaning, Style
 from workspace.protocols.eve.agent.questions import EveQuestion
 from workspace.toolkit import Tool
@@ -53,7 +52,7 @@ def new_approval_key() -> str:
 def draft_of(parked: Parked, tool: Tool | None = None) -> AskDraft:
     """The ask that a parked call becomes. Raises BadDraft if it cannot be asked."""
     draft = _question(parked) if parked.kind == "question" else _approval(parked, tool)
-    draft_validation.check_draft(draft)
+    validation.check_draft(draft)
     return draft
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Given, Ignored, Started, Turn, TurnEvent, Usage
+from asks.drafts import request_keys
 from workspace.protocols.common.http_client import GarbledReply, Json, PermanentError, ServerAway
 from workspace.protocols.common.memory import digest_given, load_memory
 from workspace.protocols.common.turn_settings import TurnEnded
@@ -23,7 +24,7 @@ from workspace.protocols.eve.client.http import (
     SessionGone,
 )
 from workspace.protocols.eve.client.memory import PLACE, EveMemory
-from workspace.protocols.eve.client.requests import TIMES, RemoteRequest
+from workspace.protocols.eve.client.requests import RemoteRequest
 from workspace.protocols.eve.client.settings import EveRemoteSettings
 from workspace.protocols.eve.client.snapshot import EveSnapshot
 from workspace.protocols.eve.client.stream import follow_stream, look_at_stream
@@ -343,7 +344,7 @@ def _sorted(given: Iterable[Given], done: list[str]) -> _Given:
     """What is not with the agent yet."""
     found = _Given()
     for one in given:
-        key = TIMES.sub("", str(one.data.get("request_key", "")))
+        key = request_keys.root_of(str(one.data.get("request_key", "")))
         if digest_given(one) in done:
             continue
         if one.kind != "verdict":

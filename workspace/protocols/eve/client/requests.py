@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from agents.text.storable import is_blank, is_storable
-from asks.draft_validation import MAX_REQUEST_KEY
-from asks.drafts import ActionDraft, AskDraft, OptionDraft
+from asks.drafts import ActionDraft, AskDraft, OptionDraft, request_keys
+from asks.drafts.validation import MAX_REQUEST_KEY
 from asks.lifecycle import AskKind, Meaning, Style
 from workspace.protocols.common.http_client import GarbledReply, Json
 
@@ -18,13 +17,12 @@ APPROVE = "approve"
 #: What an approval offers where the agent names no options, and how eve tells one in its old era.
 SEED_OPTIONS = ("approve", "deny")
 TAKEN_BACK = "The owner took the question back and does not answer it."
-TIMES = re.compile(r"~\d+\Z")
 
 
 def request_key_of(request_id: str) -> str:
     """The ask's key of a request: its own id, unless that cannot be one."""
     fits = len(request_id) <= MAX_REQUEST_KEY and is_storable(request_id)
-    if fits and not TIMES.search(request_id):
+    if fits and not request_keys.is_repeated(request_id):
         return request_id
     return "eve-" + hashlib.sha256(request_id.encode(errors="replace")).hexdigest()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agents.models import Event
+from asks.drafts import request_keys
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.eve.client.decoder import PriorTurns
-from workspace.protocols.eve.client.requests import TIMES
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ def snapshot_of(session_id: int, run_id: int) -> EveSnapshot:
     told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
     rows = list(told.values_list("kind", "text", "data"))
     asks = Ask.objects.filter(session=session_id).order_by("pk")
-    last = {TIMES.sub("", key): end for key, end in asks.values_list("request_key", "status")}
+    last = {
+        request_keys.root_of(key): end for key, end in asks.values_list("request_key", "status")
+    }
     steps = [data for kind, _, data in rows if kind == "step"]
     return EveSnapshot(
         asked=frozenset(last),

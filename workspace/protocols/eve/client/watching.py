@@ -22,6 +22,7 @@ from agents.events.log import record_event
 from agents.locking import LockedSession, lock_session
 from agents.models import Session
 from asks import closing
+from asks.drafts import request_keys
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.common.http_client import PermanentError, ServerAway
@@ -29,7 +30,6 @@ from workspace.protocols.common.memory import load_memory
 from workspace.protocols.eve.client.decoder import EveDecoder
 from workspace.protocols.eve.client.http import EveClient, EveRefused, SessionGone
 from workspace.protocols.eve.client.memory import PLACE, EveMemory
-from workspace.protocols.eve.client.requests import TIMES
 from workspace.protocols.eve.client.runtime import KEY
 from workspace.protocols.eve.client.settings import EveRemoteSettings
 from workspace.protocols.eve.client.stream import look_at_stream
@@ -117,10 +117,10 @@ def _withdraw(session_id: int, how: dict[str, str]) -> int:
     """Close what was resolved there, on the locked session; it goes on once nothing else is open."""
     session = lock_session(session_id)
     asks = Ask.objects.filter(session=session, status=AskStatus.OPEN).select_related("run")
-    over = [ask for ask in asks.order_by("pk") if TIMES.sub("", ask.request_key) in how]
+    over = [ask for ask in asks.order_by("pk") if request_keys.root_of(ask.request_key) in how]
     for ask in over:
         ask.run.refresh_from_db()
-        words = f"Answered at the agent's own side: {how[TIMES.sub('', ask.request_key)]}."
+        words = f"Answered at the agent's own side: {how[request_keys.root_of(ask.request_key)]}."
         closing.close_ask(session, ask, AskStatus.WITHDRAWN, reason=words)
         _say(session, ask, words)
     if over:

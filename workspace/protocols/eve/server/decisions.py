@@ -15,9 +15,10 @@ from agents.locking import LockedSession
 from agents.models import Session
 from asks import answering, refusals
 from asks.actions import binding
+from asks.answers import Answer
 from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask
-from asks.refusals import Answer, Case, Refused
+from asks.refusals import Case, Refused
 from workspace.api import attempts
 from workspace.models import ApiKey, Scope
 from workspace.protocols.common import http

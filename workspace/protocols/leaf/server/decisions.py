@@ -20,8 +20,9 @@ from agents.locking import lock_session
 from agents.models import Run, Session
 from asks import answering, refusals
 from asks.actions import binding
+from asks.answers import Answer
 from asks.models import Gate
-from asks.refusals import Answer, Refused
+from asks.refusals import Refused
 from workspace.api import attempts
 from workspace.models import ApiKey, Scope
 from workspace.protocols.leaf.server import state

@@ -6,7 +6,6 @@ another response is owed again, and the next run follows at once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +18,7 @@ from agents.lifecycle import Cause, InboxKind, InboxState
 from agents.locking import LockedSession
 from agents.models import InboxItem, Run, Session
 from agents.running.runtime import Turn
+from asks.drafts import request_keys
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.responses.models import Response
@@ -36,7 +36,6 @@ from workspace.protocols.responses.wire import (
 )
 
 REMEMBERED_TURNS = 10
-_TIMES = re.compile(r"~\d+\Z")
 REMEMBERED_WORDS = 2_000
 
 
@@ -236,7 +235,7 @@ def _request_once_more(session: LockedSession, failed: Response) -> Response:
 
 def call_id_of(request_key: str) -> str:
     """The id by which a question is known on the wire, also once it was asked again here."""
-    return _TIMES.sub("", request_key)
+    return request_keys.root_of(request_key)
 
 
 def root_of(response: Response) -> Response:

@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Given, Ignored, Started, Turn, TurnEvent, Usage
+from asks.drafts.request_keys import root_of
 from workspace.protocols.common.http_client import GarbledReply, PermanentError, ServerAway
 from workspace.protocols.common.memory import digest_given, load_memory
 from workspace.protocols.common.turn_settings import TurnEnded
@@ -96,7 +97,7 @@ class ResponsesConversation:
     def _forget_closed(self, found: Sorted) -> bool:
         """Drop the questions that were closed unanswered here; whether there were any."""
         answered = {question.key for pairs in found.answers.values() for question, _ in pairs}
-        waiting = {sending.key_of(key) for key in self._known.waiting}
+        waiting = {root_of(key) for key in self._known.waiting}
         for question in found.closed:
             waiting.discard(question.key)
         kept = answered | waiting | set(self.memory.held)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents.running.runtime import Given, Turn
+from asks.drafts.request_keys import root_of
 from workspace.protocols.common.memory import digest_given
 from workspace.protocols.responses.client.dialects import CLOSE, RemoteQuestion
 from workspace.protocols.responses.client.memory import ResponsesMemory
 from workspace.protocols.responses.client.owner_asks import is_ours
 from workspace.protocols.responses.client.settings import RemoteSettings
 from workspace.protocols.responses.wire import Json
-
-_TIMES = re.compile(r"~\d+\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +42,11 @@ class Sorted:
     unknown: list[Given] = field(default_factory=list)
 
 
-def key_of(request_key: str) -> str:
-    """The key under which a question is pending, also once it was asked again here."""
-    return _TIMES.sub("", request_key)
-
-
 def sort(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
     """Sort what was given."""
     found = Sorted()
     for one in given:
-        key = key_of(str(one.data.get("request_key", "")))
+        key = root_of(str(one.data.get("request_key", "")))
         question = memory.pending.get(key)
         if one.kind != "verdict":
             found.words.append(one)

@@ -1,8 +1,8 @@
-"""What is said about an open ask as time goes by, each thing once, and how its time is prolonged."""
+"""Nudges of an open ask as time goes by: reminder, escalation, warning. Each is sent once."""
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractBaseUser, Group
+from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -10,13 +10,11 @@ from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.locking import LockedSession, lock_first_session
 from agents.models import Session
-from asks import access, queue_hints, refusals
 from asks.ledger import chain
-from asks.lifecycle import AskStatus, Reason
-from asks.locking import LockedAsk, lock_ask
+from asks.lifecycle import AskStatus
 from asks.models import Ask, Nudge, NudgeKind
-from asks.policies import terms, working_hours
-from asks.refusals import Answer, Refused
+from asks.policies import terms
+from asks.queue import hints
 
 BATCH = 100
 WORDS: dict[str, str] = {
@@ -60,7 +58,7 @@ def _give(session_id: int, nudge_id: int) -> bool:
         text = f"{text}. {_escalate(ask, nudge)}".strip()
     data = {"ask_id": ask.pk, "kind": nudge.kind, "to": nudge.to}
     record_event(session, "reminded", actor="system", run=ask.run, text=text, data=data)
-    queue_hints.notify_queues(ask)
+    hints.notify_queues(ask)
     return True
 
 
@@ -93,55 +91,3 @@ def _admit(ask: Ask, group: Group) -> None:
     ask.save(update_fields=["escalated_to", "card_version"])
     data = {"ask_id": ask.pk, "to": group.name}
     chain.append_record("escalated", subject=f"ask:{ask.pk}", data=data, session=ask.session)
-
-
-@transaction.atomic
-def extend_deadline(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
-    """Give an open ask as much time again, from now on, as often as its policy lets one."""
-    attempt, ask = Answer(by=by, text="extend", via=via), lock_ask(ask_id)
-    refused = refusals.not_found() if ask is None else _may_not(ask, by)
-    if ask is None or refused is not None:
-        return refusals.record_refusal(
-            refused or refusals.not_found(), attempt, ask=ask, ask_ref=ask_id
-        )
-    _extend(ask, by)
-    return ask
-
-
-def _may_not(ask: LockedAsk, by: AbstractBaseUser) -> Refused | None:
-    if not access.may_see(by, ask):
-        return refusals.not_found()
-    if ask.status != AskStatus.OPEN:
-        return refusals.already_closed(ask)
-    if ask.expires_at is not None and ask.expires_at <= ask.session.locked_at:
-        return refusals.refuse(Reason.EXPIRED, ask)
-    kept = terms.terms_of(ask)
-    if ask.expires_at is None or kept.extend_by is None or ask.extended >= kept.extensions:
-        return refusals.refuse(Reason.NOT_ALLOWED, ask, "The policy allows no more time for this.")
-    return None
-
-
-def _extend(ask: LockedAsk, by: AbstractBaseUser) -> None:
-    """The deadline, its warning, the thread and the ledger, all at once."""
-    session, kept, actor = ask.session, terms.terms_of(ask), f"human:{by.get_username()}"
-    wait = kept.extend_by
-    if wait is None:
-        return
-    ask.expires_at = working_hours.add_working_time(session.locked_at, wait, *kept.calendars)
-    ask.extended += 1
-    ask.card_version += 1
-    ask.save(update_fields=["expires_at", "extended", "card_version"])
-    if kept.warn_before is not None:
-        ask.nudges.filter(kind=NudgeKind.WARNING, said_at=None).update(said_at=session.locked_at)
-        warning = terms.warning_nudge(ask.expires_at, kept.warn_before, ask.extended)
-        warning.ask = ask
-        warning.save()
-    until = ask.expires_at.isoformat()
-    data = {"ask_id": ask.pk, "expires_at": until}
-    record_event(
-        session, "extended", actor=actor, run=ask.run, text="Gave it more time.", data=data
-    )
-    chain.append_record(
-        "extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor
-    )
-    queue_hints.notify_queues(ask)

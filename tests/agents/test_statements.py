@@ -14,11 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from agents.db.expressions import ClockNow, database_now
-from agents.db.statements import Prepared, insert, insert_all, update, with_only
+from agents.db.statements import Prepared, insert, update
 from agents.lifecycle import Outcome
 from agents.models import Agent, Event, Session
 from agents.registration import open_session
-from asks import access, delegation, queue, queue_page
+from asks import access, delegation
+from asks.queue import places, queries
 from tests.factories import AgentFactory, AskFactory, home_of, turn_of
 from tests.policies.world import asked, group_of, in_force, refund
 
@@ -47,20 +48,22 @@ def everybody(agent: Agent, owner: User, colleague: User, stranger: User) -> lis
 
 def test_each_sees_what_the_querysets_find(everybody: list[User]) -> None:
     for person in everybody:
-        first = queue.open_asks(person)[: queue_page.PAGE_SIZE]
-        assert queue_page.first_places(person) == queue_page.places_of(first)
-        assert queue_page.blocked_places(person) == list(queue.blocked_sessions(person))
-        quiet = {*queue.fine_sessions(person), *queue.working_sessions(person)}
-        assert set(queue_page.others(person)) == quiet
-        assert queue.count_badge(person) == first.count() + queue.blocked_sessions(person).count()
-    assert [queue.count_badge(person) for person in everybody] == [4, 4, 1, 2]
+        first = queries.open_asks(person)[: places.PAGE_SIZE]
+        assert places.first_places(person) == places.places_of(first)
+        assert places.blocked_places(person) == list(queries.blocked_sessions(person))
+        quiet = {*queries.fine_sessions(person), *queries.working_sessions(person)}
+        assert set(places.others(person)) == quiet
+        assert (
+            queries.count_badge(person) == first.count() + queries.blocked_sessions(person).count()
+        )
+    assert [queries.count_badge(person) for person in everybody] == [4, 4, 1, 2]
 
 
 def test_a_delegate_is_told_in_whose_name(everybody: list[User]) -> None:
     *_, delegate = everybody
     (given,) = access.delegations_to(delegate)
-    assert {place.by_delegation for place in queue_page.first_places(delegate)} == {given.pk}
-    assert {place.by_delegation for place in queue_page.first_places(everybody[0])} == {None}
+    assert {place.by_delegation for place in places.first_places(delegate)} == {given.pk}
+    assert {place.by_delegation for place in places.first_places(everybody[0])} == {None}
 
 
 def test_the_sql_is_made_once(
@@ -182,21 +185,9 @@ def test_several_rows_are_added_in_one_statement(
 
     ours = rows(900)
     with django_assert_num_queries(1):
-        insert_all(ours)
+        insert(*ours)
     assert [Event.objects.get(pk=row.pk).seq for row in ours] == [900, 901, 902]
     assert not any(row._state.adding for row in ours)
     odd = [*rows(910), *rows(920, data=Value(None, JSONField())), *rows(930, pk=2**40)[:1]]
-    insert_all(odd)  # unlike rows come one by one
+    insert(*odd)  # unlike rows come one by one
     assert [Event.objects.get(pk=row.pk).seq for row in odd] == [row.seq for row in odd]
-    with django_assert_num_queries(0):
-        insert_all([])
-
-
-def test_what_was_not_read_is_read_when_it_is_used(
-    session: Session, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    stub = with_only(Session, ("status", "id"), ("MANUAL", session.pk))
-    with django_assert_num_queries(0):
-        assert (stub.pk, stub.status) == (session.pk, "MANUAL")
-    with django_assert_num_queries(1):
-        assert stub.agent_id == session.agent_id

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 
 from agents.db.statements import Prepared
-from agents.lifecycle import NOTHING_IS_WRONG, WORKING, SessionState, Status
+from agents.lifecycle import NOTHING_IS_WRONG, WORKING, Status
 from agents.models import Event, Session
 from asks import access
 from asks.lifecycle import AskStatus
@@ -101,13 +101,3 @@ def decided_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
     """Asks that are over, newest first."""
     over = access.asks_of(person).exclude(status=AskStatus.OPEN)
     return with_card_facts(over).order_by("-closed_at", "-pk")
-
-
-def backlog_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """What expired undecided, and was neither asked again nor dropped: longest undecided first."""
-    undecided = access.asks_of(person).filter(
-        status=AskStatus.EXPIRED, repeated_by=None, dropped=None
-    )
-    return with_card_facts(undecided.exclude(session__state=SessionState.ENDED)).order_by(
-        "expires_at", "pk"
-    )

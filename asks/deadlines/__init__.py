@@ -1,0 +1,1 @@
+"""What time does to an open ask: nudges, more time, expiry. Time never approves."""

@@ -1,0 +1,1 @@
+"""The queue: what waits for a person, in which order, and the hints that it changed."""
