@@ -34,29 +34,29 @@ class StreamRequest:
     leased: bool = False
 
 
-async def stream_lines(wanted: StreamRequest) -> AsyncGenerator[bytes, None]:
+async def stream_lines(request: StreamRequest) -> AsyncGenerator[bytes, None]:
     """Yield a heartbeat at once, then the lines from ``start`` on as they appear."""
     yield BEAT
-    if wanted.until is not None:
-        async for chunk in _written(wanted, wanted.start, wanted.until):
+    if request.until is not None:
+        async for chunk in _written(request, request.start, request.until):
             yield chunk
         return
-    at, clock = wanted.start, _Clock(wanted)
-    async with shared_stream.shared_stream(wanted.session_id, wanted.about) as shared:
+    at, clock = request.start, _Clock(request)
+    async with shared_stream.shared_stream(request.session_id, request.about) as shared:
         while True:
             async for chunk in _live(shared, at, clock):
                 at += chunk.count(b"\n") if chunk not in (BEAT, LEASE_ENDED) else 0
                 yield chunk
             if clock.is_over or (shared.is_over and at >= shared.count):
                 return
-            async for chunk in _written(wanted, at, shared.count):
+            async for chunk in _written(request, at, shared.count):
                 at += chunk.count(b"\n")
                 yield chunk
 
 
-async def _written(wanted: StreamRequest, start: int, until: int) -> AsyncGenerator[bytes, None]:
+async def _written(request: StreamRequest, start: int, until: int) -> AsyncGenerator[bytes, None]:
     """Yield lines of the log, read for this reader alone."""
-    async for first, page in shared_stream.pages(wanted.session_id, wanted.about):
+    async for first, page in shared_stream.pages(request.session_id, request.about):
         if chunk := b"".join(page[max(start - first, 0) : max(until - first, 0)]):
             yield chunk
         if first + len(page) >= until:
@@ -87,15 +87,15 @@ async def _live(shared: SharedStream, at: int, clock: _Clock) -> AsyncGenerator[
 class _Clock:
     """When the reader's next heartbeat, the end of its lease and the check of its rights are due."""
 
-    def __init__(self, wanted: StreamRequest) -> None:
-        self._wanted = wanted
+    def __init__(self, request: StreamRequest) -> None:
+        self._request = request
         self._now = asyncio.get_running_loop().time
         self._last = self._looked = self._begun = self._now()
         self.is_over = False
 
     @property
     def lease_ended(self) -> bool:
-        return self._wanted.leased and self._now() - self._begun >= LEASE
+        return self._request.leased and self._now() - self._begun >= LEASE
 
     def spoke(self) -> None:
         self._last = self._now()
@@ -106,7 +106,7 @@ class _Clock:
     def silence(self) -> float:
         """Return the seconds until the next of them is due."""
         due = [self._last + HEARTBEAT, self._looked + LOOK_AT_RIGHTS]
-        if self._wanted.leased:
+        if self._request.leased:
             due.append(self._begun + LEASE)
         return max(0.01, min(due) - self._now())
 
@@ -116,7 +116,7 @@ class _Clock:
             self.is_over = True
         elif self._now() - self._looked >= LOOK_AT_RIGHTS:
             self._looked = self._now()
-            wanted = self._wanted
-            may = await in_database(service.may_still_read, wanted.key, wanted.about.session_id)
+            request = self._request
+            may = await in_database(service.may_still_read, request.key, request.about.session_id)
             self.is_over = not may
         return self.is_over

@@ -48,7 +48,7 @@ def begin_with_message(
     The client's context reaches the agent with the message, and is not shown as part of it.
     """
     actor = actor_of(key)
-    body = f"{text}\n\nWhat the client says beside it:\n\n{context}" if context else text
+    body = f"{text}\n\nContext from the client:\n\n{context}" if context else text
     delivered = {"eve": {"deliveryId": delivery, "notForRun": not_for}}
     inbox.enqueue_item(session, InboxKind.MESSAGE, author=actor, body=body, data=delivered)
     record_event(session, "message", actor=actor, text=text, data=delivered)

@@ -51,9 +51,9 @@ def agent_info(request: HttpRequest) -> Json:
 def create_session(request: HttpRequest, raw: bytes) -> Json:
     """Open a session, with a first message or waiting for one. Raises EveProblem."""
     key = key_of(request, CREATE)
-    wanted = wire.read_create(raw)
+    parsed = wire.read_create(raw)
     agent = sessions.find_agent(key, request.GET.get("agent", ""))
-    opened = sessions.open_once(key, wanted, agent)
+    opened = sessions.open_once(key, parsed, agent)
     return _accepted(opened) | {"continuationToken": opened.token}
 
 
@@ -63,15 +63,15 @@ def continue_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
     opened = sessions.find_session(key, public_id)
     if opened is None:
         raise not_active()
-    wanted = wire.read_continue(raw)
-    if wanted.token is not None and wanted.token != opened.token:
+    parsed = wire.read_continue(raw)
+    if parsed.token is not None and parsed.token != opened.token:
         raise stale_token()
-    if wanted.responses:
-        _check_may_answer(key, opened, wanted.responses)
+    if parsed.responses:
+        _check_may_answer(key, opened, parsed.responses)
     elif CREATE not in key.scopes:
         raise EveProblem(403, "This key lacks the scope run:create.", "forbidden")
     delivery = messages.new_delivery()
-    if (problem := _take(key, opened, wanted, delivery)) is not None:
+    if (problem := _take(key, opened, parsed, delivery)) is not None:
         raise problem
     return _accepted(opened) | {"deliveryId": delivery}
 
@@ -85,28 +85,28 @@ def _check_may_answer(key: ApiKey, opened: EveSession, responses: list[InputResp
 
 
 def _take(
-    key: ApiKey, opened: EveSession, wanted: ContinueSession, delivery: str
+    key: ApiKey, opened: EveSession, parsed: ContinueSession, delivery: str
 ) -> EveProblem | None:
     """Carry out the request. A refusal is returned, not raised, so that its record is committed."""
     with transaction.atomic():
         session = sessions.lock_existing(opened)
-        if wanted.responses:
-            return _answer(session, key, wanted.responses)
+        if parsed.responses:
+            return _answer(session, key, parsed.responses)
         asks = decisions.open_asks(session)
         if not asks:
-            messages.post_caller_message(session, key, wanted.message, wanted.context, delivery)
+            messages.post_caller_message(session, key, parsed.message, parsed.context, delivery)
             return None
         try:
-            meant = matching.match_text(wanted.message, decisions.open_requests(asks))
+            meant = matching.match_text(parsed.message, decisions.open_requests(asks))
         except matching.Ambiguous as error:
             return EveProblem(409, f"{error} Nothing was answered.", "ambiguous_answer")
-    return _typed(key, opened, wanted, delivery, meant)
+    return _typed(key, opened, parsed, delivery, meant)
 
 
 def _typed(
     key: ApiKey,
     opened: EveSession,
-    wanted: ContinueSession,
+    parsed: ContinueSession,
     delivery: str,
     meant: matching.MatchedOption | None,
 ) -> EveProblem | None:
@@ -120,7 +120,7 @@ def _typed(
         if meant is None or not session.asks.filter(
             request_key=meant.request.request_id, status="open"
         ):
-            messages.post_caller_message(session, key, wanted.message, wanted.context, delivery)
+            messages.post_caller_message(session, key, parsed.message, parsed.context, delivery)
             return None
         response = InputResponse(
             requestId=meant.request.request_id,
@@ -129,7 +129,7 @@ def _typed(
         )
         if (problem := decisions.refused_beforehand(session, key, response)) is not None:
             return problem
-        notes.note_typed(session, delivery, wanted.message)
+        notes.note_typed(session, delivery, parsed.message)
         return _answer(session, key, [response])
 
 

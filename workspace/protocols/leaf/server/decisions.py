@@ -118,7 +118,7 @@ def record_no_decision(session: Session, why: str, sent: object) -> Turned:
         "ignored",
         actor="system",
         run=run,
-        text="A decision file or field that is no decision",
+        text="A decision file or field that is not a decision",
         data={"why": f"{why}. Nothing was decided."},
         once_key=digest,
     )

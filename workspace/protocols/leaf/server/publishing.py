@@ -71,22 +71,22 @@ def publish_session(session_id: int) -> LeafState:
     with connection.cursor() as cursor:
         cursor.execute(_ONE_AT_A_TIME, [session_id % 2**31])
     session = Session.objects.select_related("agent").get(pk=session_id)
-    found, facts = state.current_state(session), facts_in(session.data)
+    current, facts = state.current_state(session), facts_in(session.data)
     volume = volume_of(session.agent)
     if facts is not None and facts.refs is not None and volume is not None:
-        _write(volume, facts, facts.refs, found)
-    return found
+        _write(volume, facts, facts.refs, current)
+    return current
 
 
-def _write(volume: Volume, facts: LeafFacts, refs: Refs, found: LeafState) -> None:
-    if found.gate is not None:
-        volume.write_if_other(refs.gate, _gate_marker(facts, found), apart_from="ts")
+def _write(volume: Volume, facts: LeafFacts, refs: Refs, current: LeafState) -> None:
+    if current.gate is not None:
+        volume.write_if_other(refs.gate, _gate_marker(facts, current), apart_from="ts")
     else:
         volume.remove(refs.gate)
-    if found.verdict is not None and found.word == "done":
-        volume.write_if_other(refs.result_ref, found.verdict)
-    if found.is_settled and found.gate is None:
-        write_done(volume, refs, facts.session_id, found.word, found.reason or None)
+    if current.verdict is not None and current.word == "done":
+        volume.write_if_other(refs.result_ref, current.verdict)
+    if current.is_settled and current.gate is None:
+        write_done(volume, refs, facts.session_id, current.word, current.reason or None)
     else:
         volume.remove(refs.done)
 
@@ -97,14 +97,14 @@ def write_done(volume: Volume, refs: Refs, session_id: str, word: str, reason: s
     volume.write_if_other(refs.done, marker, apart_from="ts")
 
 
-def _gate_marker(facts: LeafFacts, found: LeafState) -> dict[str, Any]:
-    assert found.gate is not None  # noqa: S101 -- the caller has checked this
+def _gate_marker(facts: LeafFacts, current: LeafState) -> dict[str, Any]:
+    assert current.gate is not None  # noqa: S101 -- the caller has checked this
     return {
         "status": "awaiting_approval",
         "sessionId": facts.session_id,
-        "gateId": found.gate.number,
-        "gate": replies.gate_reply(found.gate),
-        "binding": binding.shown_binding(found.gate).as_echo(),
+        "gateId": current.gate.number,
+        "gate": replies.gate_reply(current.gate),
+        "binding": binding.shown_binding(current.gate).as_echo(),
         "ts": _now(),
     }
 

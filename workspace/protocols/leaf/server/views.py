@@ -168,22 +168,22 @@ def _decide(
 
 def _continue(session: Session, key: ApiKey) -> LeafState:
     """Return a session's state. A session that failed is started again first."""
-    found = state.glance(session)
-    if found.word not in ("failed", "retrying"):
-        return found
+    current = state.glance(session)
+    if current.word not in ("failed", "retrying"):
+        return current
     sessions.continue_session(session.pk, key)
     return state.glance(session)
 
 
-def _answer(session: Session, found: LeafState, turned: Turned | None) -> HttpResponse:
+def _answer(session: Session, current: LeafState, turned: Turned | None) -> HttpResponse:
     """Answer a synchronous call: with the result, or 503 if the session is not at rest yet."""
     facts = _facts(session)
-    if found.word == "queued":
+    if current.word == "queued":
         return _saturated({"status": "failed", "reason": "saturated"})
-    if not _at_rest(found):
-        return _saturated({"status": found.word, "sessionId": facts.session_id})
+    if not _at_rest(current):
+        return _saturated({"status": current.word, "sessionId": facts.session_id})
     _publish(session)
-    return _json(replies.posted(facts, found, turned))
+    return _json(replies.posted(facts, current, turned))
 
 
 class _Patience:
@@ -202,8 +202,8 @@ class _Patience:
         return began + longest - time.monotonic()
 
 
-def _at_rest(found: LeafState) -> bool:
-    return found.is_settled or found.word == "retrying"
+def _at_rest(current: LeafState) -> bool:
+    return current.is_settled or current.word == "retrying"
 
 
 def _saturated(body: dict[str, Any]) -> HttpResponse:
@@ -298,7 +298,7 @@ def _word_of_rows(agent: Agent, done: str) -> dict[str, Any]:
     session = named.first() or refs.filter(data__leaf__refs__result_ref=plain).first()
     if session is None:
         return replies.unknown()
-    found = _published(session)  # the caller looks for the marker next
-    if found.gate is not None:
-        return {"status": "awaiting_approval", "gateId": found.gate.number}
-    return {"status": found.word}
+    current = _published(session)  # the caller looks for the marker next
+    if current.gate is not None:
+        return {"status": "awaiting_approval", "gateId": current.gate.number}
+    return {"status": current.word}

@@ -43,43 +43,43 @@ class Made:
 def create_response(request: HttpRequest, raw: bytes) -> Made:
     """Start a turn, or answer a question. Raises ResponsesProblem."""
     key = api_keys.require_key(request, CREATE, "ask:answer")
-    wanted = read_create(raw, request.headers.get("Idempotency-Key", ""))
+    create = read_create(raw, request.headers.get("Idempotency-Key", ""))
     commentary = request.GET.get("steps") == "commentary"
-    response = _answered(key, wanted, commentary=commentary) or _started_once(
-        key, wanted, commentary=commentary
+    response = _answered(key, create, commentary=commentary) or _started_once(
+        key, create, commentary=commentary
     )
-    body = body_of(response) if wanted.background else {}
-    return Made(response, wanted.stream, wanted.background, body)
+    body = body_of(response) if create.background else {}
+    return Made(response, create.stream, create.background, body)
 
 
-def _answered(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response | None:
+def _answered(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response | None:
     """Return the response to an answer; None if the request answers nothing."""
-    if not wanted.outputs:
+    if not create.outputs:
         return None
-    previous = _previous(key, wanted)
-    asked = decisions.asked_by(previous, wanted.outputs) if previous else []
+    previous = _previous(key, create)
+    asked = decisions.asked_by(previous, create.outputs) if previous else []
     if previous is not None and asked:
         _check_is_over(previous)
         door = Door(
             key=key,
-            items=wanted.items,
-            model=wanted.model,
-            background=wanted.background,
-            store=wanted.store,
+            items=create.items,
+            model=create.model,
+            background=create.background,
+            store=create.store,
             commentary=commentary,
-            said=wanted.said,
+            said=create.said,
         )
         return decisions.decide_call(*asked[0], key, door)
-    _reject_replayed(key, wanted)
-    if not wanted.messages:
-        raise no_tool_call(wanted.outputs[0].call_id)
+    _reject_replayed(key, create)
+    if not create.messages:
+        raise no_tool_call(create.outputs[0].call_id)
     return None
 
 
-def _reject_replayed(key: ApiKey, wanted: CreateResponse) -> None:
+def _reject_replayed(key: ApiKey, create: CreateResponse) -> None:
     """Reject a transcript with a question and its answer that does not name the paused response."""
-    calls = [output.call_id for output in wanted.outputs]
-    if not wanted.previous and decisions.is_asked(calls, store.seen_by(key)):
+    calls = [output.call_id for output in create.outputs]
+    if not create.previous and decisions.is_asked(calls, store.seen_by(key)):
         raise ResponsesProblem(
             400,
             "An answer names the response that asked: send previous_response_id.",
@@ -88,39 +88,39 @@ def _reject_replayed(key: ApiKey, wanted: CreateResponse) -> None:
         )
 
 
-def _started_once(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response:
+def _started_once(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response:
     """Start a turn. The same request with the same idempotency key returns what it started before."""
-    if not wanted.idempotency:
-        return _started(key, wanted, commentary=commentary)
-    named = Response.objects.filter(key=key, idempotency=wanted.idempotency)
+    if not create.idempotency:
+        return _started(key, create, commentary=commentary)
+    named = Response.objects.filter(key=key, idempotency=create.idempotency)
     before = named.select_related("session", "agent").first()
     if before is not None:
         return before
     try:
-        return _started(key, wanted, commentary=commentary)
+        return _started(key, create, commentary=commentary)
     except IntegrityError:
         if (before := named.select_related("session", "agent").first()) is None:
             raise
         return before
 
 
-def _started(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response:
+def _started(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response:
     if "run:create" not in key.scopes:
         raise ResponsesProblem(403, "This key lacks the scope run:create.", code="not_permitted")
-    previous = _previous(key, wanted)
+    previous = _previous(key, create)
     if previous is not None:
         _check_is_over(previous)
-    if not wanted.text.strip():
+    if not create.text.strip():
         raise invalid("input contains no text of a user.", "input")
-    return sessions.start_response(key, wanted, commentary=commentary, previous=previous)
+    return sessions.start_response(key, create, commentary=commentary, previous=previous)
 
 
-def _previous(key: ApiKey, wanted: CreateResponse) -> Response | None:
-    if not wanted.previous:
+def _previous(key: ApiKey, create: CreateResponse) -> Response | None:
+    if not create.previous:
         return None
-    previous = store.find_response(key, wanted.previous)
+    previous = store.find_response(key, create.previous)
     if previous is None:
-        raise no_previous(wanted.previous)
+        raise no_previous(create.previous)
     return previous
 
 

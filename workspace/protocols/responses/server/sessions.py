@@ -90,9 +90,9 @@ def _follow(
     busy = live is not None and live.status != RunStatus.WAITING_HUMAN
     if newest is None or newest.pk != previous.pk or not active or busy:
         return None
-    wanted = _wanted(key, create, settings, commentary=commentary)
+    new = _new_response(key, create, settings, commentary=commentary)
     transitions.release_waiting_run(session)
-    response = _put(session, key, wanted, previous)
+    response = _put(session, key, new, previous)
     next_run.queue_next_run(session)
     return response
 
@@ -106,13 +106,13 @@ def _open(
     *,
     commentary: bool,
 ) -> Response:
-    wanted = _wanted(key, create, settings, commentary=commentary)
-    title = CONFIDENTIAL if wanted.confidential else create.text.strip()[:TITLE]
+    new = _new_response(key, create, settings, commentary=commentary)
+    title = CONFIDENTIAL if new.confidential else create.text.strip()[:TITLE]
     # open_session opens the transaction; a second one around it would only cost time.
     made: list[Response] = []
 
     def begin(session: LockedSession) -> None:
-        made.append(_put(session, key, wanted, previous))
+        made.append(_put(session, key, new, previous))
 
     try:
         registration.open_session(agent, title=title, begin=begin)
@@ -121,7 +121,7 @@ def _open(
     return made[0]
 
 
-def _wanted(
+def _new_response(
     key: ApiKey, create: CreateResponse, settings: ResponsesSettings, *, commentary: bool
 ) -> NewResponse:
     request = request_of(create.text)
@@ -140,12 +140,12 @@ def _wanted(
 
 
 def _put(
-    session: LockedSession, key: ApiKey, wanted: NewResponse, previous: Response | None
+    session: LockedSession, key: ApiKey, new: NewResponse, previous: Response | None
 ) -> Response:
     """Make the response and put it into the session's inbox: the next run carries it."""
-    response = store.make_response(session, wanted, previous=previous)
+    response = store.make_response(session, new, previous=previous)
     author = actor_of(key)
-    text = CONFIDENTIAL if wanted.confidential else _text(wanted)
+    text = CONFIDENTIAL if new.confidential else _text(new)
     inbox.enqueue_item(
         session,
         InboxKind.MESSAGE,
@@ -160,9 +160,9 @@ def _put(
     return response
 
 
-def _text(wanted: NewResponse) -> str:
+def _text(new: NewResponse) -> str:
     """Return what the thread shows of a request: text, or a list of the JSON fields."""
-    request = wanted.request or {}
+    request = new.request or {}
     if set(request) == {"text"}:
         return str(request["text"])
     lines = "\n".join(f"- {name}: {value}" for name, value in request.items())

@@ -38,7 +38,7 @@ class NewResponse:
 
 def make_response(
     session: LockedSession,
-    wanted: NewResponse,
+    new: NewResponse,
     *,
     previous: Response | None = None,
     root: Response | None = None,
@@ -50,32 +50,32 @@ def make_response(
     the ask that it answers.
     """
     public_id, at = new_id("resp"), session.locked_at
-    status = ResponseStatus.QUEUED if wanted.background else ResponseStatus.IN_PROGRESS
+    status = ResponseStatus.QUEUED if new.background else ResponseStatus.IN_PROGRESS
     body = response_object(
         public_id=public_id,
         created_at=int(at.timestamp()),
-        model=wanted.model or DEFAULT_MODEL,
+        model=new.model or DEFAULT_MODEL,
         status=str(status),
-        background=wanted.background,
-        stored=wanted.store,
+        background=new.background,
+        stored=new.store,
         previous=previous.public_id if previous else None,
-        said=wanted.said,
+        said=new.said,
     )
     response = Response(
         public_id=public_id,
         agent=session.agent,
         session=session,
-        key=wanted.key,
+        key=new.key,
         previous=previous,
         root=root,
         answers_id=answers,
-        idempotency=wanted.idempotency,
+        idempotency=new.idempotency,
         status=status,
-        background=wanted.background,
-        stored=wanted.store,
-        commentary=wanted.commentary,
-        confidential=wanted.confidential,
-        request=wanted.request,
+        background=new.background,
+        stored=new.store,
+        commentary=new.commentary,
+        confidential=new.confidential,
+        request=new.request,
         body=body,
         created_at=at,
     )
@@ -83,7 +83,7 @@ def make_response(
     stream.created()
     response.save(force_insert=True)
     stream.write()
-    _keep_input(response, wanted.items)
+    _keep_input(response, new.items)
     return response
 
 
