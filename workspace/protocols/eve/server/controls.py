@@ -19,7 +19,7 @@ WHY = "Cancelled by its caller. Nothing was approved."
 _NOT_DONE = (InboxState.QUEUED, InboxState.LEASED)
 
 
-def cancel_session(session: LockedSession, key: ApiKey) -> None:
+def cancel_locked(session: LockedSession, key: ApiKey) -> None:
     """Cancel the session's turn or withdraw what it asks. A session at rest stays as it is.
 
     An approved turn is not cancelled: only its owner may stop it. Raises EveProblem.
@@ -72,7 +72,7 @@ def check_owns_turn(session: Session, key: ApiKey) -> None:
         raise EveProblem(403, detail, "not_allowed")
 
 
-def clear_session(session: LockedSession, key: ApiKey) -> None:
+def clear_locked(session: LockedSession, key: ApiKey) -> None:
     """Clear the agent's memory of the session. Raises EveProblem while a turn is running."""
     run = transitions.live_run(session)
     if run is not None and run.status != RunStatus.WAITING_HUMAN:
@@ -85,7 +85,7 @@ def clear_session(session: LockedSession, key: ApiKey) -> None:
     notes.note_cleared(session)
 
 
-def reset_session(session: LockedSession, key: ApiKey, reason: str) -> None:
+def reset_locked(session: LockedSession, key: ApiKey, reason: str) -> None:
     """End a session for good: withdraw its open asks and cancel its run. Raises EveProblem."""
     withdraw_open(session, key)
     run = transitions.live_run(session)

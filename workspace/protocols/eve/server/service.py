@@ -166,7 +166,7 @@ def cancel_turn(request: HttpRequest, public_id: str, raw: bytes) -> Json:
         if session is None or opened is None:
             return {"ok": True, "status": "no_active_turn"}
         if turn is None or turn == _turn_under_way(opened):
-            controls.cancel_session(session, key)
+            controls.cancel_locked(session, key)
     return _accepted(opened)
 
 
@@ -201,7 +201,7 @@ def clear_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
         session = sessions.lock_active(opened)
         if session is None or opened is None:
             return {"ok": True, "status": "no_active_session"}
-        controls.clear_session(session, key)
+        controls.clear_locked(session, key)
     return _accepted(opened)
 
 
@@ -214,7 +214,7 @@ def reset_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
         session = sessions.lock_active(opened)
         if session is None:
             return {"ok": True, "status": "no_active_session"}
-        controls.reset_session(session, key, reason)
+        controls.reset_locked(session, key, reason)
     return {"ok": True, "previousSessionId": public_id, "status": "reset"}
 
 

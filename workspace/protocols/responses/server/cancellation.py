@@ -34,7 +34,7 @@ def _refused(message: str) -> ResponsesProblem:
 
 
 @transaction.atomic
-def cancel_response(response: Response, key: ApiKey) -> Response:
+def cancel_in_session(response: Response, key: ApiKey) -> Response:
     """Cancel a background response. Repeating this changes nothing. Raises ResponsesProblem."""
     session = lock_session(response.session_id)
     response = Response.objects.get(pk=response.pk)
@@ -86,7 +86,7 @@ def _drop(session: LockedSession, response: Response, actor: str) -> None:
     record_event(session, "state", actor=actor, text=WHY)
 
 
-def delete_response(response: Response, key: ApiKey) -> None:
+def delete_with_content(response: Response, key: ApiKey) -> None:
     """Delete a response that has ended, with its content. Its open questions are withdrawn first.
 
     The session's own log stays. Raises ResponsesProblem.

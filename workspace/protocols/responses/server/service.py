@@ -149,12 +149,12 @@ def retrieve_response(request: HttpRequest, public_id: str) -> tuple[Response, J
 
 def cancel_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
-    return body_of(cancellation.cancel_response(response, key))
+    return body_of(cancellation.cancel_in_session(response, key))
 
 
 def delete_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
-    cancellation.delete_response(response, key)
+    cancellation.delete_with_content(response, key)
     return {"id": public_id, "object": "response", "deleted": True}
 
 
