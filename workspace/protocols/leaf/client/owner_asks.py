@@ -10,7 +10,7 @@ from workspace.protocols.leaf.server.facts import LeafFacts
 from workspace.protocols.leaf.server.state import OPERATION, OPTIONS, REQUEST_KEY
 
 if TYPE_CHECKING:
-    from workspace.protocols.leaf.client.runtime import LeafMemory
+    from workspace.protocols.leaf.client.memory import LeafMemory
 
 SEND, FRESH, END = "send", "fresh", "end"
 

@@ -25,6 +25,7 @@ from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.leaf.agent.runtime import WHAT_TO_REVIEW, item_of
 from workspace.protocols.leaf.client import owner_asks
 from workspace.protocols.leaf.client.http import HarnessClient, HarnessReply
+from workspace.protocols.leaf.client.memory import LeafMemory
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in, opened
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT
@@ -69,19 +70,6 @@ class RemoteLeafRuntime:
         for words in told if item is None else ():
             yield Ignored(words[:2000], "a harness takes decisions and no messages")
         yield ended
-
-
-class LeafMemory(BaseModel):
-    """What a session keeps of its harness: ``parked`` is the gate it last waited at, ``unsent`` a
-    decision that the harness has not been seen to take."""
-
-    name: str = ""
-    starts: int = 1
-    parked: int | None = None
-    summary: str = ""
-    proposed_action: str = ""
-    binding: dict[str, Any] | None = None
-    unsent: dict[str, Any] | None = None
 
 
 @dataclass
