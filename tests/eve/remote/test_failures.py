@@ -237,7 +237,7 @@ def test_a_session_that_is_gone_is_said_and_the_owner_decides(
     decide(ask, owner)
     lost = asked(session)
     assert "The agent's session is gone." in lost.prompt
-    assert ["It was not told “Approve”", "“Yes”"][0][:16] in lost.prompt
+    assert "It did not receive “Approve”." in lost.prompt
     assert double.session.ran == []
     (ended,) = decide(lost, owner, "fresh")
     assert ended.outcome == Outcome.BLOCKED

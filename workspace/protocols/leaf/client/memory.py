@@ -1,4 +1,4 @@
-"""What a leaf session remembers of its harness between turns."""
+"""The state that a session keeps of its remote leaf harness, stored in the session's data."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pydantic import BaseModel
 
 
 class LeafMemory(BaseModel):
-    """What a session keeps of its harness: ``parked`` is the gate it last waited at, ``unsent`` a
-    decision that the harness has not been seen to take."""
+    """The last known state of a session at its harness.
+
+    ``parked`` is the gate at which the session last waited. ``unsent`` is a decision that the
+    harness has not been seen to accept.
+    """
 
     name: str = ""
     starts: int = 1
