@@ -8,14 +8,14 @@ import sys
 from workspace.local.follow_supervisor import follow_supervisor
 from workspace.local.state import take_state_option
 
-# Python looks for garbage after 700 new things. What a start loads are some two hundred thousand,
-# and stay: looking through them again and again was a tenth of it.
-NEW_THINGS = 50_000
+# By default Python collects garbage after 700 new objects. A start loads some 200,000 objects that
+# stay; collecting among them again and again took a tenth of the start.
+GC_THRESHOLD = 50_000
 
 
 def main() -> None:
-    """Run one command. The state folder is settled first, because the settings depend on it."""
-    gc.set_threshold(NEW_THINGS, 20, 20)
+    """Run a command. The state folder comes first, because the settings depend on it."""
+    gc.set_threshold(GC_THRESHOLD, 20, 20)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workspace.settings")
     follow_supervisor()
     take_state_option(sys.argv)

@@ -1,1 +1,1 @@
-"""Measurements, each beside a yardstick taken in the same run. Never part of the tests."""
+"""Measurements, each compared with a yardstick from the same run. Not part of the tests."""

@@ -1,7 +1,7 @@
-"""From an answer to its committed verdict, beside the same SQL statements by bare psycopg.
+"""Measure from an answer to its committed verdict, against the same SQL by bare psycopg.
 
-Each sample takes an ask of its own. The statements are those of the very answer: it is given once in
-a transaction that is rolled back, and what it sent is sent again, in one transaction, by psycopg.
+Each sample has its own ask. The yardstick answers it once in a transaction that is rolled back, and
+then sends the captured statements again in one transaction by psycopg.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SET_BACK = "SELECT setval(%s, %s)"
 
 
 def measure(runs: int) -> list[Figure]:
-    """Ours and the yardstick take turns, so that noise meets both."""
+    """Alternate between ours and the yardstick, so that noise affects both."""
     samples = _Samples()
     called, posted, bare = [], [], []
     for _ in range(runs + WARM_UP):
@@ -62,12 +62,12 @@ class _Samples:
         self._committed_at = time.perf_counter_ns()
 
     def call(self) -> float:
-        """Milliseconds of the verb."""
+        """Return the milliseconds of the verb."""
         ask = self._ask()
         return self._until_committed(lambda: self._answer(ask))
 
     def post(self) -> float:
-        """Milliseconds of the page's form, through the whole stack of middleware."""
+        """Return the milliseconds of the page's form, through all middleware."""
         address = f"/asks/{self._ask().pk}/answer"
         with override_settings(ALLOWED_HOSTS=["testserver"], SECURE_SSL_REDIRECT=False):
             return self._until_committed(lambda: self._client.post(address, {"option": "eu"}))
@@ -76,11 +76,11 @@ class _Samples:
         started = time.perf_counter_ns()
         work()
         if self._committed_at < started:
-            raise RuntimeError("What is measured was not committed.")
+            raise RuntimeError("The measured work was not committed.")
         return (self._committed_at - started) / NS_PER_MS
 
     def bare(self) -> float:
-        """Milliseconds of the same statements alone."""
+        """Return the milliseconds of the same statements alone."""
         self.statements = self._statements_of(self._ask())
         started = time.perf_counter_ns()
         with self._psycopg.transaction(), self._psycopg.cursor() as cursor:
@@ -91,7 +91,7 @@ class _Samples:
         return (time.perf_counter_ns() - started) / NS_PER_MS
 
     def _statements_of(self, ask: Ask) -> list[str]:
-        """What answering sends. Numbers that it took are free again, so that they fit once more."""
+        """Return the statements of an answer. Sequences are reset, so that they can run again."""
         with connection.cursor() as cursor:
             cursor.execute(_SEQUENCES)
             numbers = cursor.fetchall()
@@ -111,7 +111,7 @@ class _Samples:
     def _answer(self, ask: Ask) -> None:
         result = answering.answer_ask(ask_id=ask.pk, by=self._owner, option="eu")
         if not isinstance(result, answering.Answered):
-            raise TypeError(f"The answer was not taken: {result}.")
+            raise TypeError(f"The answer was not accepted: {result}.")
 
 
 def _agent_of(owner: User) -> Agent:

@@ -1,4 +1,4 @@
-"""The yardstick of streams: an application that sends each reader what is posted to it, and no more.
+"""The yardstick of streams: an application that sends what is posted to it to each reader.
 
 daphne bench.bare_streams:application
 """
@@ -13,7 +13,7 @@ _waiting: list[asyncio.Future[bytes]] = []
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """POST anything to send it to everybody; GET to be sent it."""
+    """POST sends its body to all readers; GET reads."""
     if scope["type"] != "http":
         return
     if scope["method"] == "POST":
@@ -25,11 +25,11 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 async def _say(receive: Any, send: Any) -> None:
-    said = (await receive())["body"]
+    body = (await receive())["body"]
     waiting, _waiting[:] = list(_waiting), []
     for each in waiting:
         if not each.done():
-            each.set_result(said)
+            each.set_result(body)
     await _answer(send)
 
 

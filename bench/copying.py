@@ -1,4 +1,4 @@
-"""Many rows from one that the real verbs made, so that what is measured is what the product stores."""
+"""Copy a row that the real verbs made, so that measurements use what the product stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import connection, models
 def multiply(
     template: models.Model, source: str, values: Sequence[Any] = (), **changed: str
 ) -> list[int]:
-    """Copy a row once for each row of a SQL source, with some columns as SQL; the new ids, in order."""
+    """Copy a row once per row of a SQL source, with some columns as SQL; return the new ids."""
     columns = [
         field.column
         for field in template._meta.concrete_fields

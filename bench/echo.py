@@ -27,7 +27,7 @@ PAGE = b"""<!doctype html><title>echo</title>
 
 
 class Echo(AsyncWebsocketConsumer):
-    """Says what it hears."""
+    """Sends back what it receives."""
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         await self.send(text_data, bytes_data)

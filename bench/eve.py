@@ -1,9 +1,9 @@
-"""Eve's door with a model that takes no time: parks and answers, many readers, and memory.
+"""Measure eve's server with a model that takes no time: parks and answers, readers, and memory.
 
-Parks and answers per second by several callers at once stand beside a view of the same server that
-needs a key and finds something small; what reaches 200 readers of a session, beside 200 bare streams
-of an application that only passes on what is posted to it. Each sample of ours is followed by one
-of its yardstick.
+Parks and answers per second by several callers at once are compared with a view of the same server
+that needs a key and reads something small. An event at 200 readers of a session is compared with 200
+bare streams of an application that only forwards what is posted to it. A sample of the yardstick
+follows each sample of ours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.figures import Figure
 from bench.readers import Readers, following
 
 CALLERS = 8
-#: As `manage.py up --workers 2` has them: one process of Python fills one core.
+#: As with `manage.py up --workers 2`: a Python process uses at most one core.
 WORKERS = 2
 EACH_ROUND = 80
 READERS = 200
@@ -40,7 +40,7 @@ MARK = b'"session.waiting"'
 
 @dataclass(frozen=True)
 class Parked:
-    """A session that waits, where its stream ends, and what it asks."""
+    """A waiting session, the end of its stream, and the id of its question."""
 
     session_id: str
     index: int
@@ -49,7 +49,7 @@ class Parked:
 
 @dataclass
 class House:
-    """A web process and its workers, and callers with connections that they keep."""
+    """A web process and its workers, and callers that keep their connections."""
 
     url: str
     pids: list[int]
@@ -58,29 +58,29 @@ class House:
 
     def park(self) -> Parked:
         made = self.http.post("/session", json={"message": REFUND}).raise_for_status().json()
-        told = self._until_rest(made["sessionId"], 0)
-        asked = next(event for event in told if event["type"] == "input.requested")
-        return Parked(made["sessionId"], len(told), asked["data"]["requests"][0]["requestId"])
+        events = self._until_rest(made["sessionId"], 0)
+        asked = next(event for event in events if event["type"] == "input.requested")
+        return Parked(made["sessionId"], len(events), asked["data"]["requests"][0]["requestId"])
 
     def answer(self, parked: Parked) -> None:
         body = {"inputResponses": [{"requestId": parked.request_id, "optionId": "approve"}]}
         self.http.post(f"/session/{parked.session_id}", json=body).raise_for_status()
-        told = self._until_rest(parked.session_id, parked.index)
-        if not any(event["type"] == "action.result" for event in told):
-            raise RuntimeError(f"the approved call did not run: {told}")
+        events = self._until_rest(parked.session_id, parked.index)
+        if not any(event["type"] == "action.result" for event in events):
+            raise RuntimeError(f"the approved call did not run: {events}")
 
     def trivial(self) -> None:
         self.http.get("/info").raise_for_status()
 
     def _until_rest(self, session_id: str, start: int) -> list[dict[str, Any]]:
-        """The events from an index on until the session waits again."""
-        heard, path = b"", f"/session/{session_id}/stream?startIndex={start}"
+        """Return the events from an index until the session waits again."""
+        received, path = b"", f"/session/{session_id}/stream?startIndex={start}"
         with self.http.stream("GET", path) as sent:
             for chunk in sent.iter_raw():
-                heard += chunk
-                if MARK in heard and heard.endswith(b"\n"):
+                received += chunk
+                if MARK in received and received.endswith(b"\n"):
                     break
-        return [json.loads(line) for line in heard.split(b"\n") if line]
+        return [json.loads(line) for line in received.split(b"\n") if line]
 
 
 def measure(runs: int) -> list[Figure]:
@@ -91,7 +91,7 @@ def measure(runs: int) -> list[Figure]:
     trivial = [each[2] for each in rounds]
     note = (
         f"{CALLERS} callers at once, {WORKERS} workers; "
-        "yardstick: as many gets of a small thing with a key"
+        "yardstick: as many GETs of something small with a key"
     )
     return [
         Figure("eve: a park", [each[0] for each in rounds], trivial, target=10, note=note),
@@ -101,7 +101,7 @@ def measure(runs: int) -> list[Figure]:
             [fan[0] for fan in fans],
             [fan[1] for fan in fans],
             target=3,
-            note="yardstick: as many bare streams of what is posted",
+            note="yardstick: as many bare streams",
         ),
         Figure(
             f"eve: {PARKED} parked: memory after ÷ before",
@@ -109,13 +109,13 @@ def measure(runs: int) -> list[Figure]:
             [memory[0]],
             unit="MB",
             target=1.02,
-            note="web process and workers together, after as many were parked before",
+            note="web process and workers together, after as many parks before",
         ),
     ]
 
 
 def _round(house: House) -> tuple[float, float, float]:
-    """Milliseconds of a park, of an answer and of the yardstick, at the rate of all callers."""
+    """Return milliseconds of a park, an answer and the yardstick, at the rate of all callers."""
     parked: list[Parked] = []
     took = _at_once(EACH_ROUND, lambda _: parked.append(house.park()))
     answered = _at_once(EACH_ROUND, lambda place: house.answer(parked[place]))
@@ -123,7 +123,7 @@ def _round(house: House) -> tuple[float, float, float]:
 
 
 def _at_once(times: int, work: Callable[[int], None]) -> float:
-    """Milliseconds for each of so many, several at once."""
+    """Return the milliseconds per call of a number of calls, several at once."""
     began = time.perf_counter()
     with ThreadPoolExecutor(CALLERS) as pool:
         list(pool.map(work, range(times)))
@@ -159,7 +159,7 @@ async def _pair(ours: Readers, theirs: Readers, session_id: str, bare: str) -> t
 
 
 def _say_here(session_id: str) -> float:
-    """Write one event of the session, as its door does; the moment of its commit."""
+    """Write an event of the session as its server does; return the time of its commit."""
     from django.db import connection, transaction
 
     from agents.locking import lock_session
@@ -176,7 +176,7 @@ def _say_here(session_id: str) -> float:
 
 
 def _memory(house: House) -> tuple[float, float]:
-    """Megabytes before and after so many sessions were parked, once caches are warm."""
+    """Return the megabytes before and after parking sessions, with warm caches."""
     _at_once(PARKED, lambda _: _parked(house))
     time.sleep(SETTLING)
     before = _rss(house)

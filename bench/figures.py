@@ -1,4 +1,4 @@
-"""What a measurement is: our samples, the yardstick's samples, and the ratio of their medians."""
+"""Figures: our samples, the samples of a yardstick, and the ratio of their medians."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured thing. ``target`` is the highest ratio of medians that we want, if any.
+    """A measurement. ``target`` is the highest acceptable ratio of medians, if any.
 
-    Without a yardstick the figure stands alone and ``target`` is its own highest value.
+    Without a yardstick, ``target`` is the highest acceptable median.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Leaf sessions over HTTP, model latency zero: park, a duplicate, resume, replay, beside a trivial view.
+"""Measure leaf sessions over HTTP without model latency, against a trivial view.
 
-The trivial view is an authenticated GET of the same server that finds nothing. All are measured one
-at a time and by eight callers at once, in the same run.
+The calls are park, a duplicate, resume and replay. The trivial view is an authenticated GET of the
+same server that finds nothing. All are measured one at a time and by eight callers at once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import httpx
 from bench.figures import Figure
 
 AT_ONCE = 8
-#: How many sessions each of them has for one sample: at the end of a round some have nothing to do.
+#: Sessions of each caller per sample, because at the end of a round some callers are idle.
 EACH = 2
-#: As `manage.py up --workers 2` has them: one process of Python fills one core.
+#: As with `manage.py up --workers 2`: a Python process uses at most one core.
 WORKERS = 2
 WARM_UP = 3
 ITEM = {"item_id": "i1", "file": "a.py", "pattern": "eval(", "require_approval": True}
 APPROVE = {"decision": {"gateId": 0, "action": "approve"}}
-#: What a step may cost at the most, in trivial views.
+#: The highest acceptable cost of a step, in trivial views.
 TARGETS = {"park": 10.0, "duplicate": 4.0, "resume": 10.0, "replay": 4.0}
 PATIENCE = 60.0
 ORIGINAL = "the original on such a machine: park 115, duplicate 15, resume 51, replay 13 ms"
@@ -51,7 +51,7 @@ class Samples:
 def measure(runs: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder, _processes(Path(folder)) as base_url:
         caller = _Caller(base_url, _key())
-        caller.all_at_once(WARM_UP * AT_ONCE)  # so that every worker has carried a turn
+        caller.all_at_once(WARM_UP * AT_ONCE)  # so that every worker has run a turn
         alone = caller.one_after_the_other(max(runs, 5) * 4)
         together = caller.all_at_once(max(runs, 5) * AT_ONCE * EACH)
     return [
@@ -76,7 +76,7 @@ def _figures(samples: Samples, how: str) -> list[Figure]:
 
 
 def _throughput(alone: Samples, together: Samples) -> Figure:
-    """Seconds per cycle with eight callers, against one: below 1 / 1.5 is the target."""
+    """Compare the time per cycle of eight callers with one: the target is below 1 / 1.5."""
     one, many = (_seconds_per_cycle(each) * 1000 for each in (alone, together))
     note = (
         f"{1000 / one:.1f} cycles/s alone, {1000 / many:.1f} with {AT_ONCE} callers, "
@@ -109,7 +109,7 @@ class _Caller:
         )
 
     def cycle(self, samples: Samples) -> None:
-        """One session from its first call to a replay of its last, and a trivial view."""
+        """Run one session from its first call to a replay of its last, and a trivial view."""
         envelope = {"sessionId": f"bench/{next(self._numbers)}", "item": ITEM}
         steps: list[tuple[str, dict[str, Any], str]] = [
             ("park", envelope, "paused"),
@@ -117,12 +117,12 @@ class _Caller:
             ("resume", envelope | APPROVE, "done"),
             ("replay", envelope, "done"),
         ]
-        for name, body, wanted in steps:
+        for name, body, expected in steps:
             began = time.perf_counter()
-            said = self._http.post("/runs", json=body)
+            response = self._http.post("/runs", json=body)
             samples.add(name, began)
-            if said.status_code != 200 or said.json()["status"] != wanted:
-                raise RuntimeError(f"{name}: HTTP {said.status_code} {said.text[:500]}")
+            if response.status_code != 200 or response.json()["status"] != expected:
+                raise RuntimeError(f"{name}: HTTP {response.status_code} {response.text[:500]}")
         began = time.perf_counter()
         self._http.get("/runs/status", params={"sessionId": "nobody"}).raise_for_status()
         samples.add("trivial", began)
@@ -170,7 +170,7 @@ def _key() -> str:
 
 @contextmanager
 def _processes(folder: Path) -> Iterator[str]:
-    """Our web process and workers; yields where the server is."""
+    """Run our web process and workers; yield the URL of the server."""
     from tests.live_server import free_port
 
     port = free_port()

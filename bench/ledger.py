@@ -1,4 +1,4 @@
-"""What the ledger costs: an answer with it and without it, and the proof of 100,000 verdicts."""
+"""Measure the cost of the ledger: answers with and without it, and verifying 100,000 verdicts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PARAMS = {"order": 1182, "amount": "420.00", "currency": "EUR", "to": "customer 
 
 
 def measure(runs: int) -> list[Figure]:
-    """Answering in ms with the ledger beside without it; proving 100,000 verdicts in seconds."""
+    """Compare answering with and without the ledger in ms; verify 100,000 verdicts in seconds."""
     owner = person("owner")
-    # What this machine has signed in other databases is not missing from this one.
+    # An own state folder: anchors that were signed for other databases are not missing here.
     with tempfile.TemporaryDirectory() as folder, override_settings(STATE_DIR=Path(folder)):
         return [_proving(owner), _answering(owner, max(runs, 7) * 10)]
 
@@ -45,7 +45,7 @@ def _proving(owner: User) -> Figure:
 
 
 def _answering(owner: User, samples: int) -> Figure:
-    """Answers with and without take turns, so that both meet the same machine."""
+    """Alternate answers with and without, so that noise affects both."""
     ours: list[float] = []
     yardstick: list[float] = []
     for number in range(samples):
@@ -65,7 +65,7 @@ def _ledger() -> Iterator[None]:
 
 @contextmanager
 def _no_ledger() -> Iterator[None]:
-    """The same answer, and no record of it."""
+    """Answer without writing a record."""
     before = chain.append_verdict
     chain.append_verdict = lambda *_: None  # type: ignore[assignment]
     try:
@@ -75,7 +75,7 @@ def _no_ledger() -> Iterator[None]:
 
 
 def _fill(owner: User) -> None:
-    """Asks, their options and gates, their verdicts and the ledger, as the verbs leave them."""
+    """Create asks with options, gates, verdicts and ledger, as the verbs do."""
     agent = agent_of(owner)
     for number in range(VERDICTS // PER_SESSION):
         session = Session.objects.create(agent=agent, title=f"Session {number}")
@@ -89,8 +89,8 @@ def _fill_session(owner: User, agent: Agent, session: Session, run: Run) -> None
     )
     Option.objects.bulk_create(option for ask in asks for option in _options(ask))
     Gate.objects.bulk_create(_gate(ask, number) for number, ask in enumerate(asks))
-    found = Ask.objects.filter(session=session).select_related("gate").order_by("pk")
-    verdicts = [_verdict(owner, ask) for ask in found.prefetch_related("options")]
+    opened = Ask.objects.filter(session=session).select_related("gate").order_by("pk")
+    verdicts = [_verdict(owner, ask) for ask in opened.prefetch_related("options")]
     Verdict.objects.bulk_create(verdicts)
     LedgerRecord.objects.bulk_create(_records(session, verdicts))
 
@@ -148,8 +148,8 @@ def _verdict(owner: User, ask: Ask) -> Verdict:
 def _records(session: Session, verdicts: list[Verdict]) -> Iterator[LedgerRecord]:
     head = chain.Head(f"session:{session.pk}")
     facts = record_facts.facts_of_all("verdict", [verdict.pk for verdict in verdicts])
-    for pk, told in sorted(facts.items()):
-        entry = chain.Entry("verdict", f"verdict:{pk}", "human:owner", told)
+    for pk, fact in sorted(facts.items()):
+        entry = chain.Entry("verdict", f"verdict:{pk}", "human:owner", fact)
         record = chain.record_after(head, entry, END)
         head = chain.Head(record.chain, record.seq, record.hash)
         yield record

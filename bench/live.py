@@ -1,7 +1,7 @@
-"""From an event's commit until it stands in a browser's page.
+"""Measure the time from an event's commit until it is in a browser's page.
 
-Beside it: the round trip of the same fragment through a bare Channels consumer that echoes it, from
-the browser's send until it stands in a bare page of the same browser.
+The yardstick is the round trip of the same fragment through a bare Channels consumer that echoes it:
+from the browser's send until it is in a bare page of the same browser.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bench.figures import Figure
 
 PATIENCE = 30.0
 WARM_UP = 5
-#: Seconds of rest before each sample: what went before must be out of the way.
+#: Seconds of rest before each sample, so that the previous one has ended completely.
 BETWEEN = 0.25
-#: Notes when each numbered item came into the list, in ms since 1970.
+#: Records when each numbered item enters the list, in ms since 1970.
 WATCH = """() => {
   window.arrived = {};
   new MutationObserver((changes) => {
@@ -38,7 +38,7 @@ SEND = """(fragment) => {
 
 
 def measure(runs: int) -> list[Figure]:
-    """Each sample of ours is followed by one of the yardstick, so that noise meets both."""
+    """Alternate between ours and the yardstick, so that noise affects both."""
     with tempfile.TemporaryDirectory() as folder, _pages(Path(folder)) as (ours, echo):
         samples = max(runs * 3, 15)
         pairs = [(ours.sample(), echo.sample()) for _ in range(samples + WARM_UP)][WARM_UP:]
@@ -60,7 +60,7 @@ class _Ours:
         self._page, self._session = page, session
 
     def sample(self) -> float:
-        """Milliseconds from the commit of one event until it is in the page."""
+        """Return the milliseconds from the commit of an event until it is in the page."""
         from django.db import transaction
 
         from agents.events.log import record_event
@@ -76,13 +76,13 @@ class _Ours:
 
 
 class _Echo:
-    """A bare page whose own fragments come back to it."""
+    """A bare page that receives its own fragments."""
 
     def __init__(self, page: Any, fragment: Callable[[int], str]) -> None:
         self._page, self._fragment, self._count = page, fragment, 0
 
     def sample(self) -> float:
-        """Milliseconds from sending one fragment until it is in the page."""
+        """Return the milliseconds from sending a fragment until it is in the page."""
         time.sleep(BETWEEN)
         self._count += 1
         sent = float(self._page.evaluate(SEND, self._fragment(self._count)))
@@ -90,18 +90,18 @@ class _Echo:
 
 
 def _arrival(page: Any, number: int) -> float:
-    """When the item of this number came into the page, in ms since 1970."""
+    """Return when the item with this number entered the page, in ms since 1970."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         time.sleep(0.1)  # asking sooner would be in the way of what is measured
-        if found := page.evaluate("(number) => window.arrived[number]", str(number)):
-            return float(found)
+        if arrived := page.evaluate("(number) => window.arrived[number]", str(number)):
+            return float(arrived)
     raise RuntimeError(f"item {number} never came into the page")
 
 
 @contextmanager
 def _pages(folder: Path) -> Iterator[tuple[_Ours, _Echo]]:
-    """Both pages open in one browser, connected to their servers."""
+    """Open both pages in one browser, connected to their servers."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser import launch
@@ -133,7 +133,7 @@ def _open(page: Any, url: str) -> None:
 
 
 def _session(context: Any, url: str) -> Any:
-    """A session of an owner who is signed in in this browser."""
+    """Open a session of an owner who is signed in in this browser."""
     from django.contrib.auth.models import User
     from django.test import Client
 
@@ -156,7 +156,7 @@ def _session(context: Any, url: str) -> Any:
 
 
 def _fragment_like(session: Any) -> Callable[[int], str]:
-    """The message of an event like those we measure, under any number."""
+    """Return the message of an event like the measured ones, for any number."""
     from agents.models import Event
     from workspace.pages import fragments
 

@@ -1,4 +1,4 @@
-"""The Needs you page: its queries, its time beside a trivial page, its size, and a long history."""
+"""Measure the Needs you page: queries, time against a trivial page, size, and a long history."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _agent_with_cards(owner: User) -> Agent:
 
 
 def _close_asks(agent: Agent, first: int, last: int) -> None:
-    """Closed asks number first to last, each a copy of an open one."""
+    """Create closed asks with these numbers as copies of an open one."""
     numbers = f"generate_series({first}, {last}) n"
     multiply(
         Ask.objects.filter(agent=agent, status="open").earliest("pk"),
@@ -98,6 +98,6 @@ def _close_asks(agent: Agent, first: int, last: int) -> None:
         closed_at="now() - n * interval '1 second'",
     )
     with connection.cursor() as cursor:
-        # Writing a million rows leaves the server work that an old history would have behind it.
+        # A real history would have been vacuumed long ago.
         cursor.execute("VACUUM ANALYZE asks_ask")
         cursor.execute("CHECKPOINT")

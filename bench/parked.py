@@ -1,4 +1,4 @@
-"""Ten thousand parked sessions: what they cost in processes, threads, connections, memory and disk."""
+"""Measure what 10,000 parked sessions cost: processes, threads, connections, memory and disk."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def measure(runs: int) -> list[Figure]:
 
 
 def _park(agent: Agent, count: int) -> None:
-    """Parked sessions, each a copy of one that the real verbs parked."""
+    """Create parked sessions as copies of one that the real verbs parked."""
     from tests.factories import ask_something
 
     ask = ask_something(agent, prompt="Which ledger should October close against?")
@@ -94,7 +94,7 @@ def _figures(
 
 
 def _cost(pid: int) -> Cost:
-    """Memory in MB, threads, and child processes, from /proc."""
+    """Return memory in MB, threads and child processes, from /proc."""
     status = Path(f"/proc/{pid}/status").read_text()
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

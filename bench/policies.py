@@ -1,4 +1,4 @@
-"""What authority costs: an answer with policy, grant and ledger beside the same answer without them."""
+"""Measure the cost of authority: answers with and without policy, grant and ledger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES = {
 
 
 def measure(runs: int) -> list[Figure]:
-    """Answers with and without take turns, so that both meet the same machine."""
+    """Alternate answers with and without, so that noise affects both."""
     owner = person("policy-owner")
     ours: list[float] = []
     yardstick: list[float] = []
@@ -53,7 +53,7 @@ def _answer(agent: Agent, owner: User, *, bare: bool) -> float:
 
 @contextmanager
 def _without() -> Iterator[None]:
-    """The same answer with nothing asked of a policy, no grant, and no record of it."""
+    """Answer without a policy, a grant and a record."""
     with (
         patch.object(chain, "verdict", lambda *_: None),
         patch.object(grants, "mint", lambda *_: None),

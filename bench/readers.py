@@ -1,4 +1,4 @@
-"""Many readers of streams in one process, and how long something takes to reach the last of them."""
+"""Read many streams in one process, and measure how long an event takes to reach the last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE = 60.0
 
 
 class Readers:
-    """Open streams that count how often a mark came. Made by ``following``."""
+    """Open streams that count how often they receive a mark. Made by ``following``."""
 
     def __init__(self, mark: bytes) -> None:
         self._mark = mark
@@ -21,23 +21,23 @@ class Readers:
         self._last = 0.0
 
     async def arrival(self, cause: Callable[[], float]) -> float:
-        """Milliseconds from what ``cause`` says was the moment until every reader has the mark."""
-        wanted = [count + 1 for count in self._counts]
+        """Return the milliseconds from the time that ``cause`` returns until all have the mark."""
+        expected = [count + 1 for count in self._counts]
         began = await asyncio.to_thread(cause)
         async with asyncio.timeout(PATIENCE):
-            while any(count < want for count, want in zip(self._counts, wanted, strict=True)):
+            while any(count < want for count, want in zip(self._counts, expected, strict=True)):
                 self._moved.clear()
                 await self._moved.wait()
         return (self._last - began) * 1000
 
     async def settle(self, seconds: float) -> None:
-        """Let everything come to rest, with all that was sent until now read."""
+        """Wait until everything that was sent is read."""
         await asyncio.sleep(seconds)
 
     async def read(self, reader: asyncio.StreamReader, place: int) -> None:
         while data := await reader.read(65536):
-            if found := data.count(self._mark):
-                self._counts[place] += found
+            if marks := data.count(self._mark):
+                self._counts[place] += marks
                 self._last = time.time()
                 self._moved.set()
 
@@ -50,7 +50,7 @@ class Readers:
 async def following(
     url: str, mark: bytes, count: int, headers: dict[str, str] | None = None
 ) -> AsyncIterator[Readers]:
-    """So many readers of one address, each of which has been sent its first byte."""
+    """Open a number of readers of a URL; each has received its first byte."""
     place = urlsplit(url)
     readers = Readers(mark)
     tasks, writers = [], []

@@ -1,8 +1,8 @@
-"""The Responses door, model latency zero: park, answer, the first byte of a stream, open streams.
+"""Measure the Responses server without model latency: park, answer, first byte, open streams.
 
-A turn is measured beside the same brain started bare plus a view of the same server that needs a
-key and finds nothing; a stream beside that view alone; an open stream's memory beside that of a
-bare Channels socket. Each sample of ours is followed by one of its yardstick.
+A turn is compared with starting the same brain plus a view of the same server that needs a key and
+finds nothing; a stream with that view alone; the memory of an open stream with that of a bare
+Channels socket. A sample of the yardstick follows each sample of ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WARM_UP = 3
 STREAMS = 200
 PATIENCE = 60.0
 NOBODY = "/responses/resp_nobody"
-#: Asks in a first turn, and has nothing more to do in the next.
+#: Asks in its first turn, and ends in the next.
 BRAIN = """
 import sys
 prompt = sys.stdin.read()
@@ -37,7 +37,7 @@ if "# The answer" not in prompt:
 
 @dataclass
 class House:
-    """A web process and a worker, the brain they run, and a caller that keeps its connections."""
+    """A web process and a worker, their brain, and a caller that keeps its connections."""
 
     url: str
     web: int
@@ -52,19 +52,19 @@ class House:
         return _ms(began)
 
     def bare(self) -> float:
-        """The brain alone, as a process of ours."""
+        """Run the brain alone."""
         began = time.perf_counter()
         subprocess.run(self.brain, input=b"# Request", cwd=self.folder, check=True)
         return _ms(began)
 
-    def post(self, body: dict[str, Any], wanted: str) -> tuple[float, dict[str, Any]]:
+    def post(self, body: dict[str, Any], expected: str) -> tuple[float, dict[str, Any]]:
         began = time.perf_counter()
         sent = self.http.post("/responses", json=body)
         took = _ms(began)
-        found: dict[str, Any] = sent.json()
-        if sent.status_code != 200 or found["envelope"]["status"] != wanted:
+        answer: dict[str, Any] = sent.json()
+        if sent.status_code != 200 or answer["envelope"]["status"] != expected:
             raise RuntimeError(f"HTTP {sent.status_code} {sent.text[:500]}")
-        return took, found
+        return took, answer
 
     def first_byte(self) -> float:
         began = time.perf_counter()
@@ -110,7 +110,7 @@ def measure(runs: int) -> list[Figure]:
 
 
 def _turn(house: House) -> tuple[float, float, float]:
-    """Milliseconds of a turn that parks, of the one that the answer starts, and of the yardstick."""
+    """Return milliseconds of a turn that parks, of the turn after an answer, and of the yardstick."""
     parked, paused = house.post({"input": "{}"}, "awaiting_human")
     call = paused["output"][-1]["call_id"]
     result = {"type": "function_call_output", "call_id": call, "output": "EU"}
@@ -120,7 +120,7 @@ def _turn(house: House) -> tuple[float, float, float]:
 
 
 def _memory_of_streams(house: House) -> float:
-    """Kilobytes of the web process for each stream of a response that goes on."""
+    """Return the kilobytes of the web process per stream of a running response."""
     from agents import controls
 
     controls.pause_agent(agent_id=house.agent.pk, by=house.agent.owners.get())
@@ -139,7 +139,7 @@ def _memory_of_streams(house: House) -> float:
 
 
 def _memory_of_sockets(folder: Path) -> float:
-    """The same of sockets that a bare consumer accepts."""
+    """Return the kilobytes per socket of a bare consumer."""
     from websockets.sync.client import connect
 
     with _echo(folder) as (url, pid), ExitStack() as sockets:
@@ -152,7 +152,7 @@ def _memory_of_sockets(folder: Path) -> float:
 
 
 def _rss(pid: int) -> float:
-    """Kilobytes that a process holds."""
+    """Return the memory of a process in kilobytes."""
     return float(subprocess.check_output(["ps", "-o", "rss=", "-p", str(pid)]))
 
 

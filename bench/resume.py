@@ -1,6 +1,7 @@
-"""From the commit of an answer until the resumed command has started.
+"""Measure the time from the commit of an answer until the resumed command has started.
 
-Beside it: a no-op job of the bare queue from its commit to its start, plus spawning the same command.
+The yardstick is a no-op job of the bare queue from its commit to its start, plus spawning the same
+command.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ QUEUE, NOOP = "bench", "bench.noop"
 ASKS_AGAIN = "printf 'ASK: Again?\\nOPTIONS: yes | no\\nOUTCOME: BLOCKED\\n'"
 NS_PER_MS = 1e6
 WARM_UP = 2
-#: Seconds of rest before each sample: what went before must be out of the way.
+#: Seconds of rest before each sample, so that the previous one has ended completely.
 BETWEEN = 0.2
 
 
 def measure(runs: int) -> list[Figure]:
-    """Each sample of ours is followed by one of the yardstick, so that noise meets both."""
+    """Alternate between ours and the yardstick, so that noise affects both."""
     with tempfile.TemporaryDirectory() as folder, _processes(Path(folder)):
         ours, yardstick = _Asker(Path(folder) / "resumed"), _Bare(Path(folder))
         pairs = [(ours.sample(), yardstick.sample()) for _ in range(runs + WARM_UP)][WARM_UP:]
@@ -42,7 +43,7 @@ def measure(runs: int) -> list[Figure]:
 
 
 class _Asker:
-    """A session that asks in every turn and is answered again and again."""
+    """A session that asks in every turn and gets an answer each time."""
 
     def __init__(self, stamps: Path) -> None:
         from django.contrib.auth.models import User
@@ -62,7 +63,7 @@ class _Asker:
         controls.start_session(session_id=agent.sessions.get().pk, by=self._owner)
 
     def sample(self) -> float:
-        """Milliseconds from the commit of one answer until the command runs again."""
+        """Return the milliseconds from the commit of an answer until the command runs again."""
         from django.db import transaction
 
         from asks import answering
@@ -81,13 +82,13 @@ class _Asker:
 
 
 class _Bare:
-    """A no-op job, then a spawn, each from its own beginning."""
+    """A no-op job, then a spawn, each measured from its own start."""
 
     def __init__(self, folder: Path) -> None:
         self._noop, self._spawned, self._done = folder / "noop", folder / "spawned", 0
 
     def sample(self) -> float:
-        """Milliseconds of both, added up."""
+        """Return the milliseconds of both together."""
         time.sleep(BETWEEN)
         committed = self._defer()
         started = _stamp(self._noop, self._done)
@@ -111,12 +112,12 @@ class _Bare:
 
 
 def _command(stamp: Path, then: str = "true") -> list[str]:
-    """A command that writes down when it has started (nanoseconds)."""
+    """Return a command that records when it has started, in nanoseconds."""
     return ["/bin/sh", "-c", f"date +%s%N >> {stamp}; {then}"]
 
 
 def _stamp(file: Path, number: int) -> int:
-    """The time in a line of a file, once it is there."""
+    """Wait for a line of a file and return the time in it."""
 
     def lines() -> list[str]:
         return file.read_text().splitlines() if file.exists() else []
@@ -135,7 +136,7 @@ def _wait(ready: Callable[[], object]) -> None:
 
 @contextmanager
 def _processes(folder: Path) -> Iterator[None]:
-    """Our worker, and a bare one of the queue's own."""
+    """Run our worker and a bare worker of the queue."""
     commands = [[sys.executable, "manage.py", "worker"], [sys.executable, "-m", "bench.resume"]]
     logs = [folder / f"log-{number}" for number in range(len(commands))]
     started = []
@@ -161,7 +162,7 @@ def _append(file: Path, line: str) -> None:
 
 
 def bare_worker() -> None:
-    """The yardstick: the queue's own worker with a task that only tells the time."""
+    """Run the yardstick: the queue's own worker with a task that only records the time."""
     import asyncio
 
     import django

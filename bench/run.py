@@ -1,4 +1,4 @@
-"""Runs the measurements, prints them side by side, and writes bench.json.
+"""Run the measurements, print them, and write bench.json.
 
 python -m bench.run [--runs N] [NAME …]
 """
@@ -22,8 +22,8 @@ HEADINGS = ["figure", "ours", "yardstick", "ratio", "target", ""]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=7, help="samples of each figure")
-    parser.add_argument("names", nargs="*", default=MODULES, help="which measurements")
+    parser.add_argument("--runs", type=int, default=7, help="the number of samples of each figure")
+    parser.add_argument("names", nargs="*", default=MODULES, help="the measurements to run (all)")
     options = parser.parse_args()
     figures: list[Figure] = []
     with server() as postgres:

@@ -1,4 +1,4 @@
-"""The site with one page more: what a signed-in person's page costs before it shows anything."""
+"""The site with one more page: the cost of a signed-in person's page without content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workspace import urls
 
 
 def trivial(request: HttpRequest) -> HttpResponse:
-    """A person's name, through the middleware, the session and the account that every page goes by."""
+    """Show the user name, with the middleware, session and account of every page."""
     return HttpResponse(request.user.get_username())
 
 

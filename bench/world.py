@@ -1,4 +1,4 @@
-"""What measurements stand on: a fresh database on a server of its own, durable as in production."""
+"""A fresh database for measurements on its own server, durable as in production."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright leaves 
 
 @contextmanager
 def server() -> Iterator[TestServer]:
-    """A PostgreSQL for measurements. Its ``fresh_database()`` is one that Django here and the
-    processes we start are pointed at, migrated and empty.
+    """Run a PostgreSQL for measurements, and remove it with all temporary files.
+
+    Inside its ``fresh_database()``, Django and the processes we start use a migrated, empty database.
     """
     import django
 
@@ -25,13 +26,15 @@ def server() -> Iterator[TestServer]:
 
     django.setup()
     from tests.database import TestServer
+    from tests.temporary import one_temporary_folder
 
-    found = TestServer()
-    if found._private is not None:
-        found.folder = found.folder.with_name(found.folder.name + "-bench")
-        found._private = LocalPostgres(found.folder)
-    found.start()
-    try:
-        yield found
-    finally:
-        found.leave()
+    with one_temporary_folder() as temporary:
+        server = TestServer()
+        server.folder = temporary / "postgres"
+        if server._private is not None:
+            server._private = LocalPostgres(server.folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.leave()

@@ -1,10 +1,10 @@
-"""Make .venv and install what pyproject.toml names, at the versions of constraints.txt.
+"""Create .venv and install the dependencies of pyproject.toml at the versions of constraints.txt.
 
-    python3 scripts/install.py run     what `make up` needs
-    python3 scripts/install.py dev     and what the tests and the checks need
+    python3 scripts/install.py run     for `make up`
+    python3 scripts/install.py dev     also for tests and checks
 
-Quick when nothing changed since the last time. Two at once wait for each other. Only the standard
-library is used here, because nothing is installed yet.
+This is quick if nothing changed. Simultaneous runs wait for each other. It uses only the standard
+library, because nothing is installed yet.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ def main() -> int:
     """Install once; return the exit code."""
     purpose = sys.argv[1] if len(sys.argv) > 1 else "run"
     if purpose not in EXTRAS:
-        return complain(f"install.py knows {' and '.join(EXTRAS)}, not {purpose!r}.")
+        return complain(f"install.py accepts {' and '.join(EXTRAS)}, not {purpose!r}.")
     try:
         with (PROJECT / ".venv.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def is_installed(purpose: str) -> bool:
-    """Whether the environment was made from these very files, for this purpose or a larger one."""
+    """Return whether the environment was made from the current files for this purpose or more."""
     purposes = ("dev",) if purpose == "dev" else ("dev", "run")
     return PYTHON.exists() and any(
         stamp(known).exists() and stamp(known).read_text() == fingerprint() for known in purposes
@@ -45,9 +45,9 @@ def is_installed(purpose: str) -> bool:
 
 
 def install(purpose: str) -> int:
-    """Make the environment when it is missing or broken, then let pip do the rest."""
+    """Create the environment if it is missing or broken, then run pip."""
     if not runs(PYTHON, "-m", "pip", "--version"):
-        say(f"Making .venv with Python {sys.version.split()[0]}")
+        say(f"Creating .venv with Python {sys.version.split()[0]}")
         if subprocess.call([sys.executable, "-m", "venv", "--clear", str(VENV)]) != 0:
             return complain(
                 "Python could not make a virtual environment: "
@@ -57,7 +57,7 @@ def install(purpose: str) -> int:
     if pip(EXTRAS[purpose]) != 0:
         say("Trying again without the PostgreSQL wheel, which this platform may lack")
         if pip(EXTRAS_WITHOUT_POSTGRES[purpose]) != 0:
-            return complain("pip could not install the dependencies; what it said is above.")
+            return complain("pip could not install the dependencies; see its output above.")
     stamp(purpose).write_text(fingerprint())
     return 0
 
@@ -72,12 +72,12 @@ def pip(extras: str) -> int:
 
 
 def stamp(purpose: str) -> Path:
-    """Where it is written down what the environment was made from."""
+    """Return the file that records the fingerprint of the environment."""
     return VENV / f".installed-{purpose}"
 
 
 def fingerprint() -> str:
-    """What the environment depends on: the two files, and its place, for it can't be moved."""
+    """Return a digest of the files, and of the place, because an environment cannot be moved."""
     digest = hashlib.sha256(os.fsencode(PROJECT))
     for name in SOURCES:
         digest.update((PROJECT / name).read_bytes())
@@ -85,21 +85,21 @@ def fingerprint() -> str:
 
 
 def runs(*command: str | Path) -> bool:
-    """Whether a program exists, starts and succeeds."""
+    """Return whether a program exists, starts and succeeds."""
     try:
-        found = subprocess.run([str(word) for word in command], capture_output=True, check=False)
+        result = subprocess.run([str(word) for word in command], capture_output=True, check=False)
     except OSError:
         return False
-    return found.returncode == 0
+    return result.returncode == 0
 
 
 def say(text: str) -> None:
-    """Tell what happens now."""
+    """Print a line about the current step."""
     print(f"· {text}", flush=True)
 
 
 def complain(text: str) -> int:
-    """Tell what went wrong; return the exit code for it."""
+    """Print an error; return its exit code."""
     print(text, file=sys.stderr)
     return 1
 

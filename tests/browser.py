@@ -13,6 +13,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserType, Error, Playwright, sync_playwright
 
+from tests.temporary import one_temporary_folder
+
 SYSTEM_NAMES = (
     "chromium-headless-shell",
     "chromium",
@@ -105,7 +107,8 @@ def main() -> int:
 def _missing() -> str | None:
     """Why no browser can be driven; None when one can. One that was named is not tried."""
     try:
-        with driver() as playwright:
+        # A browser leaves its profile in the temporary folder.
+        with one_temporary_folder(), driver() as playwright:
             if not os.environ.get("E2E_BROWSER"):
                 launch(playwright.chromium).close()
     except NoBrowserError as error:

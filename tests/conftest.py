@@ -5,6 +5,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pgtrigger
@@ -13,12 +14,14 @@ from django.conf import settings
 from pytest_django import DjangoDbBlocker
 
 from tests.database import TestServer, flush_quickly
+from tests.temporary import one_temporary_folder
 
 # As in manage.py: what is loaded and collected stays, and need not be looked through meanwhile.
 gc.set_threshold(100_000, 20, 50)
 
 QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 SERVER = pytest.StashKey[TestServer]()
+TEMPORARY = pytest.StashKey[ExitStack]()
 STATE = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
@@ -27,6 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background job ignores Ctrl-C, and so would every process that tests start.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    temporary = config.stash[TEMPORARY] = ExitStack()
+    if not hasattr(config, "workerinput"):  # xdist's processes use the folder of the one above
+        temporary.enter_context(one_temporary_folder())
     server = config.stash[SERVER] = TestServer()
     server.start()
     flush_quickly()
@@ -54,6 +60,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     server = config.stash.get(SERVER, None)
     if server:
         server.leave()
+    if temporary := config.stash.get(TEMPORARY, None):
+        temporary.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import itertools
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +58,11 @@ class TestServer:
         """Stop the private server, unless another test run is on it."""
         if self._private:
             self._private.leave()
+
+    def remove(self) -> None:
+        """Remove the private server with all its data, unless another test run is on it."""
+        if self._private and self.folder.exists() and self._private.leave():
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database: str) -> str:
         """The URL of one database of the server."""

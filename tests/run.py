@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import django
+
 PYTEST = [sys.executable, "-m", "pytest"]
 NO_TESTS = 5  # pytest's exit code when none was selected: the arguments were for the others
 
@@ -25,11 +27,23 @@ def main() -> int:
     options, arguments = parser.parse_known_args()
     # Ctrl-C reaches pytest too, which takes everything along that it started; we wait for that.
     signal.signal(signal.SIGINT, lambda *_: None)
-    if options.no_browser:
-        return without_browser(arguments)
-    with in_browser(arguments) as browser:
-        codes = [without_browser(arguments), browser.wait()]
-    return together(*codes)
+    try:
+        if options.no_browser:
+            return without_browser(arguments)
+        with in_browser(arguments) as browser:
+            codes = [without_browser(arguments), browser.wait()]
+        return together(*codes)
+    finally:
+        remove_server()
+
+
+def remove_server() -> None:
+    """Remove the tests' database server. A single pytest keeps it, so that the next starts sooner."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workspace.settings")
+    django.setup()
+    from tests.database import TestServer
+
+    TestServer().remove()
 
 
 def together(*codes: int) -> int:

@@ -1,4 +1,4 @@
-"""`python -m tests.browser` where nothing can be driven: it says what to do, and fails where it must."""
+"""`python -m tests.browser` without a usable browser says what to do, and fails if required."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def broken(tmp_path: Path) -> dict[str, str]:
-    """A machine on which Playwright's Node.js does not start, and nothing can be installed."""
+    """A machine where Playwright's Node.js does not start and nothing can be installed."""
     node = tmp_path / "node"
     node.write_text("#!/bin/sh\nexit 127\n")
     node.chmod(0o755)

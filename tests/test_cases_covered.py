@@ -1,4 +1,4 @@
-"""Every case that this product answers for is named by a test: docs/cases*.md list them in words."""
+"""Every case in docs/cases*.md is named by a test."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LISTS = sorted((HERE.parent / "docs").glob("cases*.md"))
 
 
 def listed() -> set[str]:
-    """The ids in the first column of the lists."""
+    """Return the ids in the first column of the lists."""
     lines = "\n".join(file.read_text() for file in LISTS)
     return set(re.findall(r"^\| (\S+) \|", lines, re.MULTILINE)) - {"id", "---"}
 
 
 def proved() -> set[str]:
-    """The ids that a test is marked with."""
+    """Return the ids in the marks of tests."""
     return {case for path in sorted(HERE.rglob("test_*.py")) for case in _marked_in(path)}
 
 

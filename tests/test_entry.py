@@ -1,4 +1,4 @@
-"""Sign-in links: once, in time, and only by the button."""
+"""Sign-in links work once, in time, and only by the button."""
 
 import threading
 from datetime import timedelta
@@ -117,7 +117,7 @@ def test_database_refuses_a_use_after_the_end(alice: User) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_use_that_waited_for_another_signs_nobody_in(alice: User) -> None:
-    """A double click, or a link that two people open: the second waits and then finds it used."""
+    """A double click, or a link that two people use: the second one finds it used."""
     token = issue_token(alice)
     raced = race(partial(use_token, token), partial(use_token, token))
     assert (raced.first, raced.second) == (alice, None)

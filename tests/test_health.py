@@ -1,4 +1,4 @@
-"""Alive, ready, and what there is to count: for probes, for Prometheus, and for nobody else."""
+"""Health, readiness and metrics, for probes and Prometheus only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_probes_only_read(client: Client, address: str) -> None:
 
 
 def test_alive_asks_no_database(client: Client) -> None:
-    """Outside of a test with a database, any query would be an error."""
+    """Any query would fail, because this test has no database."""
     client.cookies["sessionid"] = "somebody's"
     answer = client.get("/healthz")
     assert (answer.status_code, answer.content) == (200, b"alive\n")
@@ -40,7 +40,7 @@ def test_alive_asks_no_database(client: Client) -> None:
 
 @pytest.fixture
 def worker(db: None) -> None:
-    """A worker that shows signs of life."""
+    """A worker that is alive."""
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
 
@@ -90,7 +90,7 @@ def test_not_ready_without_a_database_and_silent_about_why(
 
 
 def figures(client: Client) -> dict[str, float]:
-    """Every value of /metrics by its name, read as Prometheus reads it."""
+    """Return the values of /metrics by name, parsed as Prometheus does."""
     answer = client.get("/metrics", **LOOPBACK)
     assert answer.status_code == 200
     assert answer["Content-Type"].startswith("text/plain; version=0.0.4")

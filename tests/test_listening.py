@@ -1,4 +1,4 @@
-"""The port, taken before anything is started; and the address that people open."""
+"""The port is taken before anything starts; the address that people open."""
 
 import socket
 
@@ -20,7 +20,7 @@ def test_taken_port_is_busy() -> None:
     with open_port("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
 
-        with pytest.raises(PortError, match=f"^Port {port} on 127.0.0.1 is taken by") as caught:
+        with pytest.raises(PortError, match=f"^Port {port} on 127.0.0.1 is in use by") as caught:
             open_port("127.0.0.1", port)
 
     assert caught.value.busy
@@ -28,7 +28,7 @@ def test_taken_port_is_busy() -> None:
 
 @pytest.mark.parametrize("port", [-1, 65536, 99999])
 def test_number_that_is_no_port_is_said(port: int) -> None:
-    with pytest.raises(PortError, match=f"^{port} is no port: choose one up to 65535"):
+    with pytest.raises(PortError, match=f"^{port} is not a port: choose one up to 65535"):
         open_port("127.0.0.1", port)
 
 

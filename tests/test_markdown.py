@@ -1,4 +1,4 @@
-"""Agent text becomes HTML that cannot act, cannot look like its page, and hides nothing."""
+"""Agent text becomes HTML that runs nothing, imitates nothing and hides nothing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ATTACKS = [
 
 
 class Parsed(HTMLParser):
-    """What a browser would be told: every tag with its attributes, and the text."""
+    """Return what a browser would see: each tag with its attributes, and the text."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -27,7 +27,7 @@ NOT_IN_PASSWD = 54321
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that root's database account reaches too; pytest's own is closed to it."""
+    """A folder that root's database account can enter, unlike pytest's."""
     made = Path(tempfile.mkdtemp(prefix="ny-"))
     made.chmod(0o711)
     yield made
@@ -36,7 +36,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def postgres(folder: Path) -> Iterator[LocalPostgres]:
-    """A private PostgreSQL that was not started yet."""
+    """A private PostgreSQL that is not running yet."""
     local = LocalPostgres(folder / "state")
     yield local
     local.stop()
@@ -44,7 +44,7 @@ def postgres(folder: Path) -> Iterator[LocalPostgres]:
 
 @pytest.fixture
 def wheel_for_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PostgreSQL's programs where every account reaches them: ours may be under root's closed home."""
+    """PostgreSQL's programs in a folder that every account can enter."""
     monkeypatch.syspath_prepend(str(copy_of_the_wheel(folder / "programs")))
 
 
@@ -66,7 +66,7 @@ def pid_of(postgres: LocalPostgres) -> int:
 
 
 def run_as(uid: int, action: Callable[[], str]) -> str:
-    """What ``action`` returns or complains of when another user runs it, in a forked process."""
+    """Run ``action`` as another user in a forked process; return its result or error."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -207,7 +207,7 @@ def test_state_path_too_long_for_a_socket_gets_a_short_folder(folder: Path) -> N
         assert postgres.socket_folder.parent == Path("/tmp")
     finally:
         postgres.stop()
-        shutil.rmtree(postgres.socket_folder)
+    assert not postgres.socket_folder.exists()
 
 
 def test_short_folder_of_somebody_else_is_refused(folder: Path) -> None:
@@ -217,7 +217,7 @@ def test_short_folder_of_somebody_else_is_refused(folder: Path) -> None:
     elsewhere.mkdir()
     postgres.socket_folder.symlink_to(elsewhere)
     try:
-        with pytest.raises(PostgresError, match="belongs to somebody else"):
+        with pytest.raises(PostgresError, match="belongs to another user"):
             postgres.start()
     finally:
         postgres.socket_folder.unlink()
@@ -361,7 +361,9 @@ def test_data_of_another_version_is_refused(postgres: LocalPostgres) -> None:
     postgres.server.data.mkdir(parents=True)
     (postgres.server.data / "PG_VERSION").write_text("9\n")
 
-    with pytest.raises(PostgresError, match=r"made by PostgreSQL 9, but only version [\d, ]+ was"):
+    with pytest.raises(
+        PostgresError, match=r"created by PostgreSQL 9, but only version [\d, ]+ was"
+    ):
         postgres.start()
 
 
@@ -369,7 +371,7 @@ def test_folder_that_is_no_data_is_left_alone(postgres: LocalPostgres) -> None:
     postgres.server.data.mkdir(parents=True)
     (postgres.server.data / "letter.txt").write_text("mine")
 
-    with pytest.raises(PostgresError, match="holds no PostgreSQL data"):
+    with pytest.raises(PostgresError, match="does not contain PostgreSQL data"):
         postgres.start()
 
     assert (postgres.server.data / "letter.txt").read_text() == "mine"

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from workspace.local.state import PROJECT
 
 LONGEST_FILE = 400  # lines
 LONGEST_FUNCTION = 60
+FULLEST_FOLDER = 20  # Python files
+#: Names that Django or a plain program asks for.
+EXPECTED_NAMES = {"Command", "Migration"}
 REGISTRY = re.compile(
     r'"resolved": *"http|registry = *"http|^(--)?(extra-)?index-url|url = "http', re.MULTILINE
 )
@@ -52,6 +56,30 @@ def test_no_function_is_too_long_to_read_at_once() -> None:
     ]
 
     assert found == []
+
+
+def product_python() -> list[Path]:
+    apps = {PROJECT / app for app in ("agents", "asks", "workspace")}
+    return [path for path in our_python() if apps & set(path.parents)]
+
+
+def test_no_folder_is_a_heap() -> None:
+    folders = Counter(path.parent.relative_to(PROJECT) for path in product_python())
+
+    assert {folder: count for folder, count in folders.items() if count > FULLEST_FOLDER} == {}
+
+
+def test_no_class_name_means_two_things() -> None:
+    # What the demo's agents share is a program of its own, as anybody could write it.
+    files = [path for path in product_python() if "demo" not in path.parts]
+    names = Counter(
+        node.name
+        for path in files
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    )
+
+    assert {name for name, count in names.items() if count > 1} - EXPECTED_NAMES == set()
 
 
 def test_every_dependency_is_pinned_by_its_name_alone() -> None:

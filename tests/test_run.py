@@ -1,4 +1,4 @@
-"""`make test` is green only if both of its pytest processes are."""
+"""`make test` succeeds only if both of its pytest processes do."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every answer forbids a browser, and what a deployment behind TLS adds."""
+"""The security headers of every response, and those that TLS adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supervised processes: small real ones."""
+"""Supervise small real processes."""
 
 import os
 import shutil
@@ -57,7 +57,7 @@ def test_child_is_started_again_whatever_it_ended_with(
 
     tend_until(supervisor, lambda: supervisor.children[0].deaths >= 2)
 
-    assert said[0] == f"The brief process ended (exit code {code}); starting it again"
+    assert said[0] == f"The brief process ended (exit code {code}); restarting it"
 
 
 def test_killed_child_is_started_again(supervisor: Supervisor, said: list[str]) -> None:
@@ -68,7 +68,7 @@ def test_killed_child_is_started_again(supervisor: Supervisor, said: list[str]) 
     os.kill(first, signal.SIGKILL)
 
     tend_until(supervisor, lambda: pid_of(supervisor) not in {None, first})
-    assert said == ["The sleeper process ended (killed by SIGKILL); starting it again"]
+    assert said == ["The sleeper process ended (killed by SIGKILL); restarting it"]
 
 
 def test_pause_before_a_restart_grows_and_stays_small() -> None:
@@ -137,7 +137,7 @@ def ignores_sigterm(pid: int) -> bool:
 
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
 def test_child_follows_a_supervisor_that_is_killed(tmp_path: Path, platform: str) -> None:
-    """Both ways: told by Linux, and found out by looking, which is what macOS has."""
+    """Both ways: by a signal of Linux, and by polling as on macOS."""
     follower = tmp_path / "follower.py"
     follower.write_text(
         "import sys, time\n"
@@ -166,7 +166,7 @@ def test_child_follows_a_supervisor_that_is_killed(tmp_path: Path, platform: str
 
 
 def has_started(pid: int) -> bool:
-    """Whether the follower sleeps already: its thread is there."""
+    """Return whether the thread of the follower has started."""
     return is_running(pid) and len(list((PROC / str(pid) / "task").iterdir())) > 1
 
 
@@ -202,7 +202,7 @@ def test_a_zombie_does_not_run() -> None:
 
 @pytest.mark.skipif(not shutil.which("ps"), reason="ps is not installed")
 def test_ps_tells_the_same_as_proc() -> None:
-    """What macOS has instead of /proc."""
+    """The replacement for /proc on macOS."""
     with subprocess.Popen(SLEEPER) as sleeper:
         assert _from_ps(sleeper.pid) == _from_proc(sleeper.pid)
         sleeper.kill()

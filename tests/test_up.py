@@ -1,4 +1,4 @@
-"""`manage.py up` as a person runs it: real processes, a real PostgreSQL, killed in every way."""
+"""`manage.py up` with real processes and a real PostgreSQL, killed in every way."""
 
 import contextlib
 import http.cookiejar
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(not (PROC / "self").exists(), reason="looks proc
 
 
 class Up:
-    """One `manage.py up` in a folder of its own, and everything that it started."""
+    """A `manage.py up` in its own folder, with everything that it started."""
 
     def __init__(self, state: Path, *options: str, **env: str) -> None:
         self.port = free_port()
@@ -65,11 +65,11 @@ class Up:
         return re.search(pattern, self.said(), re.MULTILINE)
 
     def ready(self) -> str:
-        """The sign-in link."""
+        """Wait until it is ready; return the sign-in link."""
         return self.wait_for(r"^Ready: (http://127\.0\.0\.1:\d+/enter/\S+)$")
 
     def children(self) -> dict[str, int]:
-        """The process ids of web and worker that run now."""
+        """Return the process ids of web and worker."""
         words = {pid: command_of(pid) for pid in children_of(self.process.pid)}
         return {
             name: pid
@@ -79,7 +79,7 @@ class Up:
         }
 
     def ended(self) -> int:
-        """Wait for the end; the exit code."""
+        """Wait for the end; return the exit code."""
         return self.process.wait(PATIENCE)
 
     def clean_up(self) -> None:
@@ -113,7 +113,7 @@ def wait_until(happened: Callable[[], object], describe: Callable[[], str] = str
 
 @contextlib.contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that root's database account reaches too; pytest's own is closed to it."""
+    """Yield a folder that root's database account can enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="ny-up-"))
     folder.chmod(0o711)
     try:
@@ -138,14 +138,14 @@ def stopped_state() -> Iterator[Path]:
 
 @pytest.fixture
 def empty_state() -> Iterator[Path]:
-    """A state folder that is not there yet."""
+    """A state folder that does not exist yet."""
     with open_folder() as folder:
         yield folder / "state"
 
 
 @pytest.fixture
 def state(empty_state: Path, stopped_state: Path) -> Path:
-    """A state folder for one test, with a demo world in it: quicker than a first start."""
+    """A state folder with a demo world, because a copy is quicker than a first start."""
     subprocess.run(["cp", "-a", str(stopped_state), str(empty_state)], check=True)
     return empty_state
 
@@ -167,20 +167,20 @@ def starting_in(state: Path) -> Iterator[Callable[..., Up]]:
 
 @pytest.fixture
 def up(state: Path) -> Iterator[Callable[..., Up]]:
-    """Start `manage.py up` where it ran before."""
+    """Start `manage.py up` in a folder where it ran before."""
     with starting_in(state) as start:
         yield start
 
 
 @pytest.fixture
 def first_up(empty_state: Path) -> Iterator[Callable[..., Up]]:
-    """Start `manage.py up` where it never ran."""
+    """Start `manage.py up` in an empty folder."""
     with starting_in(empty_state) as start:
         yield start
 
 
 def leftovers(one: Up) -> list[list[str]]:
-    """The commands that still run on this state folder."""
+    """Return the commands that still run on this state folder."""
     mark = f"NEEDS_YOU_STATE={one.state}".encode()
     found = []
     for entry in PROC.iterdir():
@@ -236,7 +236,7 @@ def test_sigterm_stops_everything_and_the_next_finds_what_was_stored(
 
     again = up()
     again.ready()
-    assert "Everything of this world is there already" in again.said()
+    assert "This world already exists completely" in again.said()
 
 
 def test_ctrl_c_stops_everything(up: Callable[..., Up]) -> None:
@@ -278,7 +278,7 @@ def test_connection_made_while_web_is_down_is_answered(up: Callable[..., Up]) ->
     os.kill(web, signal.SIGKILL)
     wait_until(lambda: not is_running(web))
 
-    # The socket belongs to `up`: the connection waits for the next web process.
+    # The socket belongs to `up`, so the connection waits for the next web process.
     with socket.create_connection(("127.0.0.1", one.port), timeout=PATIENCE) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         assert connection.recv(12) == b"HTTP/1.1 200"
@@ -330,7 +330,7 @@ def test_port_of_another_program_is_said_before_anything_is_started(
 
         assert one.ended() == 1
     assert one.said() == (
-        f"Port {port} on 127.0.0.1 is taken by another program: "
+        f"Port {port} on 127.0.0.1 is in use by another program: "
         "choose another with --port or PORT.\n"
     )
     assert not (empty_state / "pgdata").exists()
@@ -344,8 +344,8 @@ def test_twice_on_one_port_says_that_it_runs_already(up: Callable[..., Up], stat
 
     assert second.ended() == 3
     assert second.said() == (
-        f"Needs You runs already from {state} on port {first.port} (process {first.process.pid}): "
-        "use that one, stop it, or choose another port with --port.\n"
+        f"Needs You is already running from {state} on port {first.port} (process {first.process.pid}): "
+        "use that instance, stop it, or choose another port with --port.\n"
     )
     assert address_answers(f"http://127.0.0.1:{first.port}", "/healthz")
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Check an exported ledger of Needs You on any machine.
+"""Verify an exported ledger of Needs You on any machine.
 
     python3 verify_ledger.py ledger.zip --key PUBLIC_KEY
 
-Needs Python 3.11 and the `cryptography` package, and nothing of Needs You. PUBLIC_KEY is what
-`manage.py ledger key` printed on the machine that made the bundle; get it from somebody you trust, not
-from the bundle. Give --key once per machine that signed anchors, the one that made the bundle first.
-Exit code 0: everything holds. 1: something does not, and the first such thing is named. 2: bad usage.
+Needs Python 3.11 and the `cryptography` package, but not Needs You. PUBLIC_KEY is the output of
+`manage.py ledger key` on the machine that made the bundle. Get it from somebody you trust, not from
+the bundle. Pass --key once per machine that signed anchors, first the one that made the bundle.
+Exit code 0: the ledger is valid. 1: it is not; the first error is named. 2: wrong usage.
 """
 
 import argparse
@@ -28,40 +28,40 @@ Heads = dict[str, dict[int, str]]
 
 
 class Broken(Exception):
-    """The first thing that does not hold, in words."""
+    """The first error in the bundle, as a sentence."""
 
 
 def main() -> int:
-    """Check the bundle that the command line names; return the exit code."""
-    parser = argparse.ArgumentParser(description="Check an exported ledger of Needs You.")
+    """Verify the bundle of the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description="Verify an exported ledger of Needs You.")
     parser.add_argument("bundle")
     parser.add_argument("--key", action="append", required=True, help="a public key you trust, hex")
     options = parser.parse_args()
     try:
         with zipfile.ZipFile(options.bundle) as bundle:
-            said = check(bundle, options.key)
+            result = check(bundle, options.key)
     except Broken as broken:
         print(f"BROKEN: {broken}", file=sys.stderr)
         return 1
     except (OSError, zipfile.BadZipFile, ValueError, KeyError, TypeError) as error:
-        print(f"BROKEN: this is no bundle that can be read: {error}", file=sys.stderr)
+        print(f"BROKEN: this is not a readable bundle: {error}", file=sys.stderr)
         return 1
-    print(said)
+    print(result)
     return 0
 
 
 def check(bundle: zipfile.ZipFile, keys: list[str]) -> str:
-    """Manifest, anchors, records, in this order; what holds, in words. Raises Broken."""
+    """Check manifest, anchors and records; return a sentence with the numbers. Raises Broken."""
     if sorted(bundle.namelist()) != MEMBERS:
-        raise Broken(f"the bundle should hold {', '.join(MEMBERS)} and nothing else")
+        raise Broken(f"the bundle must contain exactly {', '.join(MEMBERS)}")
     files = check_manifest(bundle, keys[0])
     heads, anchors = check_anchors(lines(bundle, "anchors.jsonl", files), keys)
     records, chains = check_records(lines(bundle, "records.jsonl", files), heads)
-    return f"It holds: {records} records in {chains} chains, {anchors} anchors."
+    return f"The ledger is valid: {records} records in {chains} chains, {anchors} anchors."
 
 
 def check_manifest(bundle: zipfile.ZipFile, key: str) -> dict[str, Any]:
-    """The manifest's list of files, once its signature holds."""
+    """Check the signature of the manifest; return its files."""
     signed = bundle.read("manifest.json")
     signature = bundle.read("manifest.sig").decode()
     if not is_signed(b"needs-you ledger bundle v1\n" + signed, signature, key):
@@ -74,7 +74,7 @@ def check_manifest(bundle: zipfile.ZipFile, key: str) -> dict[str, Any]:
 
 
 def lines(bundle: zipfile.ZipFile, name: str, files: dict[str, Any]) -> Iterator[bytes]:
-    """The lines of a member; once they are over, they must be what the manifest says."""
+    """Yield the lines of a member, then compare them with the manifest."""
     digest, count = hashlib.sha256(), 0
     with bundle.open(name) as member:
         for line in member:
@@ -82,11 +82,11 @@ def lines(bundle: zipfile.ZipFile, name: str, files: dict[str, Any]) -> Iterator
             count += 1
             yield line.removesuffix(b"\n")
     if files[name] != {"sha256": digest.hexdigest(), "lines": count}:
-        raise Broken(f"{name} is not what the manifest says")
+        raise Broken(f"{name} does not match the manifest")
 
 
 def check_anchors(anchors: Iterator[bytes], keys: list[str]) -> tuple[Heads, int]:
-    """The heads that the anchors sign, and how many anchors there are."""
+    """Check the anchors; return the heads that they sign, and the number of anchors."""
     heads: Heads = {}
     count, last = 0, GENESIS
     for line in anchors:
@@ -94,7 +94,7 @@ def check_anchors(anchors: Iterator[bytes], keys: list[str]) -> tuple[Heads, int
         text, count = anchor["body"].encode(), count + 1
         if anchor["public_key"] not in keys:
             raise Broken(
-                f"anchor {count}: signed with {anchor['public_key']}, which no --key names"
+                f"anchor {count}: signed with {anchor['public_key']}, which is not a --key"
             )
         if not is_signed(
             b"needs-you ledger anchor v1\n" + text, anchor["signature"], anchor["public_key"]
@@ -102,7 +102,7 @@ def check_anchors(anchors: Iterator[bytes], keys: list[str]) -> tuple[Heads, int
             raise Broken(f"anchor {count}: its signature is not valid")
         body = json.loads(text)
         if (body["v"], body["number"], body["prev"]) != (1, count, last):
-            raise Broken(f"anchor {count}: it does not follow the one before it")
+            raise Broken(f"anchor {count}: it does not follow the previous one")
         for chain, (seq, head) in body["heads"].items():
             heads.setdefault(chain, {})[seq] = head
         last = hashlib.sha256(text).hexdigest()
@@ -110,7 +110,7 @@ def check_anchors(anchors: Iterator[bytes], keys: list[str]) -> tuple[Heads, int
 
 
 def check_records(records: Iterator[bytes], heads: Heads) -> tuple[int, int]:
-    """How many records and chains there are. Takes from `heads` what it finds."""
+    """Check the records against `heads`; return the number of records and chains."""
     ends: dict[str, tuple[int, str]] = {}
     count = 0
     for line in records:
@@ -120,7 +120,7 @@ def check_records(records: Iterator[bytes], heads: Heads) -> tuple[int, int]:
         if (body["v"], seq, body["prev"]) != (1, before + 1, last):
             raise Broken(f"{chain} {seq}: it does not follow record {before} of its chain")
         if heads.get(chain, {}).pop(seq, digest) != digest:
-            raise Broken(f"{chain} {seq}: it is not what an anchor signed")
+            raise Broken(f"{chain} {seq}: it differs from what an anchor signed")
         ends[chain] = (seq, digest)
         count += 1
     for chain, left in sorted(heads.items()):
@@ -130,7 +130,7 @@ def check_records(records: Iterator[bytes], heads: Heads) -> tuple[int, int]:
 
 
 def is_signed(message: bytes, signature: str, key: str) -> bool:
-    """Whether an Ed25519 signature is valid. Hex has one spelling only: lower case, no spaces."""
+    """Return whether an Ed25519 signature is valid. Hex must be lower case without spaces."""
     try:
         raw_key, raw = bytes.fromhex(key), bytes.fromhex(signature)
         if raw_key.hex() != key or raw.hex() != signature:

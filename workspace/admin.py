@@ -1,4 +1,4 @@
-"""Keys, webhooks and what was told outside, to read. Secrets and hashes are not shown."""
+"""Read-only admin of keys, webhooks and deliveries. Secrets and hashes are not shown."""
 
 from __future__ import annotations
 

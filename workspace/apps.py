@@ -13,7 +13,7 @@ RUNTIMES = {
 
 
 class WorkspaceConfig(AppConfig):
-    """Every way in and out: pages, sockets, protocols, commands."""
+    """All interfaces: pages, sockets, protocols, commands."""
 
     name = "workspace"
     default_auto_field = "django.db.models.BigAutoField"

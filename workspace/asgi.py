@@ -1,4 +1,4 @@
-"""The web process: pages over HTTP, live streams over websockets."""
+"""The ASGI application: pages over HTTP, live streams over websockets."""
 
 import os
 
@@ -16,10 +16,10 @@ from workspace.live.routing import application as live  # noqa: E402
 
 
 class InOneThread(ASGIHandler):
-    """Takes a request through middleware and view in one thread, from beginning to end.
+    """Handle a request in one thread, through middleware and view.
 
-    Some of our middleware is synchronous, as is nearly every view. Django would go back to the event
-    loop between the two, which under load costs more than either.
+    Some of our middleware and nearly all views are synchronous. Django would return to the event loop
+    between the two, which under load costs more than either.
     """
 
     # Both overrides are of undocumented methods. Django offers no setting for this: every middleware

@@ -1,4 +1,4 @@
-"""The admin site: behind the product's own sign-in, and for staff only."""
+"""The admin site, behind the product's own sign-in and for staff only."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ V = TypeVar("V", bound=Callable[..., Any])
 
 
 class AuditSite(AdminSite):
-    """Reading what happened and who decided; people's accounts are kept here too."""
+    """Shows events and decisions, and manages the accounts of people."""
 
     site_header = site_title = "Needs You: audit"
     index_title = "What happened and who decided"
 
     def admin_view(self, view: V, cacheable: bool = False) -> V:  # noqa: FBT001, FBT002
-        """A page that shows what agents said shows the characters that it hides, in all its columns."""
+        """Wrap a view so that hidden characters in texts of agents become visible."""
         # The whole page is rewritten, not each column: every model admin would have to wrap every
         # field it lists, and the one that is forgotten would show a hidden character as nothing.
         inner = super().admin_view(view, cacheable)
@@ -50,7 +50,7 @@ class AuditSite(AdminSite):
         request: HttpRequest,
         extra_context: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> HttpResponseRedirect:
-        """To the one sign-in, which throttles; whoever is signed in and not staff is refused."""
+        """Redirect to the product's sign-in, which throttles; refuse signed-in users without staff."""
         from django.contrib.auth.views import redirect_to_login
         from django.urls import reverse
 
@@ -65,7 +65,7 @@ class AuditSite(AdminSite):
 
 
 def _is_of_accounts(page: SimpleTemplateResponse) -> bool:
-    """People are edited there, by people: a form must send back what it was given."""
+    """Return whether a page edits accounts: its forms must return their values unchanged."""
     about = (page.context_data or {}).get("opts")
     return about is not None and about.app_label == "auth"
 

@@ -79,8 +79,8 @@ TEMPLATES = [
     },
 ]
 
-#: What PostgreSQL's side of each connection goes by. A machine that is cut off in the middle of a
-#: transaction, or a process that is frozen there, would otherwise hold its locks for hours.
+#: Settings of each connection on PostgreSQL's side. Without them, a machine that loses its network
+#: in a transaction, or a process that is frozen in one, would hold its locks for hours.
 SERVER_SIDE = {
     "plan_cache_mode": "force_generic_plan",
     "tcp_keepalives_idle": "5",
@@ -90,8 +90,8 @@ SERVER_SIDE = {
     "idle_in_transaction_session_timeout": "60s",
 }
 
-#: psycopg's pool holds the connections: persistent ones under ASGI would use up PostgreSQL's.
-#: The time-outs end a connection whose other side is gone, so that nothing hangs on it.
+#: psycopg's pool holds the connections: persistent ones under ASGI would use up PostgreSQL's limit.
+#: The timeouts close a connection whose other side is gone, so that nothing hangs on it.
 DATABASES = {
     "default": {
         **database_url.parse_database_url(
@@ -103,12 +103,12 @@ DATABASES = {
                 "min_size": 1,
                 "max_size": int(os.environ.get("DB_POOL_SIZE", "12")),
                 "timeout": 10,
-                # After so long it starts over instead of looking at ever longer intervals: pages
-                # are there again as soon as the database is, however long that was away.
+                # Then the pool starts over instead of retrying at ever longer intervals, so that
+                # pages work again as soon as the database does.
                 "reconnect_timeout": 2,
             },
-            # For what is asked at every request (agents.db.statements): planned once per connection. All
-            # other statements come with their values in them and are planned by these.
+            # Plan the statements of agents.db.statements once per connection. All other statements
+            # contain their values and are planned with them.
             "prepare_threshold": 0,
             "options": " ".join(f"-c {name}={value}" for name, value in SERVER_SIDE.items()),
             "connect_timeout": 5,
@@ -176,7 +176,7 @@ CSRF_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "workspace.pages.errors.csrf_failure"
 SECURE_SSL_REDIRECT = HTTPS
-#: Probes come from inside, without TLS.
+#: Probes come from the internal network, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
@@ -184,29 +184,29 @@ SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-#: No form here takes more; what is larger is refused with 413 or 400 before it is read.
+#: No form needs more. Larger requests are refused with 413 or 400 before they are read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 AGENT_TEXT_RENDERER = "workspace.text.markdown.render_markdown"
 
-#: The command that is told what happens, as an argument list, and what of it; see docs/outside.md.
+#: The command that receives events, as an argument list, and the kinds it wants; see docs/outside.md.
 NEEDS_YOU_EVENT_HOOK = shlex.split(os.environ.get("NEEDS_YOU_EVENT_HOOK", ""))
 NEEDS_YOU_EVENT_HOOK_KINDS = (
     os.environ.get("NEEDS_YOU_EVENT_HOOK_KINDS", "").replace(",", " ").split()
 )
 NEEDS_YOU_EVENT_HOOK_ENV = os.environ.get("NEEDS_YOU_EVENT_HOOK_ENV", "").replace(",", " ").split()
-#: Webhooks to private addresses, and by http: for tests and closed networks.
+#: Allow webhooks to private addresses and over http, for tests and closed networks.
 WEBHOOKS_ALLOW_PRIVATE = os.environ.get("WEBHOOKS_ALLOW_PRIVATE", "") == "1"
 
-#: Seconds: how long a claim on a run stands without renewal, and the queue's own heartbeat.
+#: Seconds until a claim on a run expires without renewal, and the heartbeat of the queue.
 RUN_LEASE_SECONDS = float(os.environ.get("RUN_LEASE_SECONDS", "15"))
 PROCRASTINATE_WORKER_DEFAULTS = {"update_heartbeat_interval": 5.0, "stalled_worker_timeout": 15.0}
 
-#: The ledger: seconds between signed anchors, and the public keys of other machines that sign too.
+#: The ledger: seconds between signed anchors, and public keys of other machines that sign too.
 LEDGER_ANCHOR_SECONDS = float(os.environ.get("LEDGER_ANCHOR_SECONDS", "600"))
 LEDGER_TRUSTED_KEYS = os.environ.get("LEDGER_TRUSTED_KEYS", "").replace(",", " ").split()
 
-#: The signed channel: a folder of signed decision files, and the file that says who may sign.
+#: The signed channel: a folder of signed decision files, and the file of allowed signers.
 SIGNED_CHANNEL = os.environ.get("SIGNED_CHANNEL", "")
 SIGNED_CHANNEL_ALLOWED_SIGNERS = os.environ.get("SIGNED_CHANNEL_ALLOWED_SIGNERS", "")
 

@@ -1,4 +1,4 @@
-"""Every address, one noun after the other."""
+"""All URLs, grouped by noun."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The dispatch worker: fetches jobs from the queue, carries runs, and does what time brings.
+"""The worker process: fetch jobs from the queue, carry out runs, and do periodic work.
 
-The queue's own worker stops for good when PostgreSQL restarts. This one looks for the database
-again and goes on; turns under way are not disturbed by it.
+The queue's own worker stops for good when PostgreSQL restarts. This one reconnects and continues;
+running turns are not disturbed.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from workspace.protocols.eve.client import watching
 
 log = logging.getLogger(__name__)
 
-#: Jobs that wait for a time are found by polling only, so it must be short. Seconds.
+#: Seconds. Only polling finds jobs that are scheduled for a time, so this must be short.
 POLL_EVERY = 1.0
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 STOP_WITHIN = 5.0
-#: After an outage the workers that hold claims renew them before anybody looks for lapsed ones.
+#: Seconds after an outage in which workers renew their claims, before any is taken as expired.
 HOLDERS_FIRST = 5.0
-#: Threads for what is not a run's own: duties, and ending what a dead worker left behind.
+#: Threads for work outside of runs: duties, and ending what a dead worker left behind.
 SPARE_THREADS = 8
 
 
 @dataclass(frozen=True)
 class Duty:
-    """Something to do again and again, so many seconds after it was done last."""
+    """Periodic work, repeated ``every`` seconds after it ended."""
 
     every: float
     do: Callable[[], object]
@@ -71,17 +71,17 @@ DUTIES = (
 
 
 async def run_worker(concurrency: int, say: Callable[[str], None]) -> None:
-    """Carry up to so many runs at once until SIGTERM or SIGINT; then give back what is not done.
+    """Carry out up to ``concurrency`` runs at once until SIGTERM or SIGINT; then return the rest.
 
-    Raises RuntimeError when a part of it ends by itself: whoever supervises us starts us again.
+    Raises RuntimeError if a part of the worker ends by itself, so that the supervisor restarts it.
     """
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(concurrency + SPARE_THREADS, "database"))
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    carrier = Runner(concurrency)
-    jobs = [asyncio.create_task(_keep_fetching(carrier, concurrency, say))]
+    runner = Runner(concurrency)
+    jobs = [asyncio.create_task(_keep_fetching(runner, concurrency, say))]
     jobs += [asyncio.create_task(_do_regularly(duty)) for duty in DUTIES]
     jobs.append(asyncio.create_task(Courier().run(stop)))
     asked = asyncio.create_task(stop.wait())
@@ -89,22 +89,22 @@ async def run_worker(concurrency: int, say: Callable[[str], None]) -> None:
     broken = [] if stop.is_set() else [job for job in jobs if job.done()]
     for job in jobs:
         job.cancel()
-    ending = asyncio.create_task(carrier.stop())
+    ending = asyncio.create_task(runner.stop())
     await asyncio.wait([*jobs, ending], timeout=STOP_WITHIN)
     for job in broken:
         raise RuntimeError("A part of the worker ended by itself.") from job.exception()
     say("Worker stopped.")
 
 
-async def _keep_fetching(carrier: Runner, concurrency: int, say: Callable[[str], None]) -> None:
+async def _keep_fetching(runner: Runner, concurrency: int, say: Callable[[str], None]) -> None:
     pause = FIRST_PAUSE
     while True:
         await _until_reached()
         began = asyncio.get_running_loop().time()
         try:
-            await _fetch(carrier, concurrency, say)
+            await _fetch(runner, concurrency, say)
             log.warning("The connection to the queue was lost; connecting again.")
-        except Exception as error:  # noqa: BLE001 -- whatever it is, the next attempt may do better
+        except Exception as error:  # noqa: BLE001 -- the next attempt may succeed
             why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
             log.warning("The queue cannot be used (%s); trying again.", why)
         if asyncio.get_running_loop().time() - began > LONGEST_PAUSE:
@@ -119,8 +119,8 @@ async def _until_reached() -> None:
         await wait_until_database_answers(None)
 
 
-async def _fetch(carrier: Runner, concurrency: int, say: Callable[[str], None]) -> None:
-    """Fetch and run jobs until the connection is lost: it then returns, or raises."""
+async def _fetch(runner: Runner, concurrency: int, say: Callable[[str], None]) -> None:
+    """Fetch and run jobs until the connection is lost; then return or raise."""
     async with _connections() as pool:
         with app.replace_connector(PsycopgConnector()):
             async with app.open_async(pool):
@@ -130,16 +130,16 @@ async def _fetch(carrier: Runner, concurrency: int, say: Callable[[str], None]) 
                     concurrency=concurrency,
                     install_signal_handlers=False,
                     fetch_job_polling_interval=POLL_EVERY,
-                    # Whatever ends the fetching, runs go on in the carrier, or it gives them back.
+                    # The runner continues the runs, or returns them, whatever ends the fetching.
                     shutdown_graceful_timeout=0.5,
-                    additional_context={"carrier": carrier},
-                    # Jobs touch no connection of Django's themselves.
+                    additional_context={"carrier": runner},
+                    # Jobs do not use Django's connections themselves.
                     task_middleware=[],
                 )
 
 
 def _connections() -> AsyncConnectionPool:
-    """The queue's own. None is asked first whether it lives: a dead one is a restart, no harm."""
+    """Return the pool of the queue. It does not check connections: a dead one causes a reconnect."""
     return AsyncConnectionPool(
         kwargs=connector_params(),
         configure=_by_statement,
@@ -152,16 +152,16 @@ def _connections() -> AsyncConnectionPool:
 
 
 async def _by_statement(connection: AsyncConnection) -> None:
-    """Each of the queue's statements stands alone, and none waits for the disk.
+    """Commit each statement of the queue by itself, without waiting for the disk.
 
-    What a job's row says may be lost: the run's row is the truth, and lost jobs are made again.
+    Jobs may be lost: the row of the run is the truth, and lost jobs are created again.
     """
     await connection.set_autocommit(True)
     await connection.execute("SET synchronous_commit TO off")
 
 
 async def _do_regularly(duty: Duty) -> None:
-    """Whatever breaks is logged, and done again the next time."""
+    """Repeat a duty for ever; log its errors."""
     while True:
         pool = pool_in_use()
         try:
@@ -170,5 +170,5 @@ async def _do_regularly(duty: Duty) -> None:
             await wait_until_database_answers(pool)
             await asyncio.sleep(HOLDERS_FIRST)
         except Exception:
-            log.exception("%s failed; it is tried again.", duty.do.__qualname__)
+            log.exception("%s failed and will be retried.", duty.do.__qualname__)
         await asyncio.sleep(duty.every)

@@ -12,7 +12,7 @@ from asks.models import Ask, Refusal, Verdict
 from tests.api import world
 from tests.api.calling import Answer, Caller
 from tests.api.world import Cast
-from workspace.api.door import MAX_BODY
+from workspace.protocols.common.http import MAX_BODY
 
 pytestmark = pytest.mark.django_db
 

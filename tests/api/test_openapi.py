@@ -19,9 +19,9 @@ from tests.api import world
 from tests.api.calling import Answer, Caller
 from tests.api.world import Cast
 from workspace.api import openapi
-from workspace.api.door import MAX_BODY
 from workspace.api.operations import OPERATIONS
 from workspace.api.urls import urlpatterns
+from workspace.protocols.common.http import MAX_BODY
 
 pytestmark = pytest.mark.django_db
 

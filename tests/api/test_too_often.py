@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from datetime import timedelta
+
+import pgtrigger
 import pytest
+from django.db.models import F
 
 from asks.models import LedgerRecord, Refusal
 from tests.api import world
 from tests.api.calling import Caller
 from tests.api.world import Cast
+from tests.races.racing import Beside, race
 from workspace.accounts import api_keys
-from workspace.accounts.throttling import MOST_REMEMBERED, Tries
+from workspace.accounts.throttling import MAX_ATTEMPTS
+from workspace.api.attempts import record_attempt
 
 pytestmark = pytest.mark.django_db
 
@@ -35,20 +42,44 @@ def test_another_key_is_not_held_up(cast: Cast) -> None:
     assert Caller(world.key_of(cast.owner)).post(f"/api/asks/{ask.pk}/answer", body).status == 200
 
 
-def test_what_was_long_ago_does_not_count() -> None:
-    now = [100.0]
-    tries = Tries(2, 60.0, clock=lambda: now[0])
-    assert [tries.wait("a") for _ in range(3)] == [0, 0, 60]
-    now[0] += 59
-    assert tries.wait("a") == 1
-    now[0] += 1
-    assert [tries.wait("a"), tries.wait("a")] == [0, 0]
-    assert tries.wait("b") == 0
+def test_what_was_long_ago_does_not_count(cast: Cast) -> None:
+    key, _ = api_keys.create_key(name="own", scopes=("run:read",), agent=cast.agent)
+    for _ in range(MAX_ATTEMPTS):
+        assert record_attempt(key, 0, "no") == 0
+    assert 59 < record_attempt(key, 0, "no") <= 60
+    pass_seconds(59)
+    assert 0 < record_attempt(key, 0, "no") <= 1
+    pass_seconds(1)
+    assert record_attempt(key, 0, "no") == 0
 
 
-def test_it_remembers_no_more_than_so_many() -> None:
-    tries = Tries(1, 60.0)
-    assert tries.wait("first") == 0
-    for number in range(MOST_REMEMBERED):
-        tries.wait(number)
-    assert tries.wait("first") == 0
+def pass_seconds(seconds: float) -> None:
+    """Move the ledger into the past."""
+    with pgtrigger.ignore():
+        LedgerRecord.objects.update(at=F("at") - timedelta(seconds=seconds))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_web_processes_count_together(cast: Cast) -> None:
+    """Several connections try at once, each far more often than all of them may."""
+    key, _ = api_keys.create_key(name="own", scopes=("run:read",), agent=cast.agent)
+    ask = world.asked(cast.agent, world.approval())
+    start = threading.Barrier(3)
+
+    def attempt() -> int:
+        start.wait(60)
+        return sum(record_attempt(key, ask.pk, "no") == 0 for _ in range(MAX_ATTEMPTS + 5))
+
+    processes = [Beside(attempt) for _ in range(3)]
+    assert sum(process.result() for process in processes) == MAX_ATTEMPTS
+    assert Refusal.objects.count() == MAX_ATTEMPTS
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_attempt_waits_for_one_of_the_same_key(cast: Cast) -> None:
+    key, _ = api_keys.create_key(name="own", scopes=("run:read",), agent=cast.agent)
+    for _ in range(MAX_ATTEMPTS - 1):
+        record_attempt(key, 0, "no")
+    waits = race(lambda: record_attempt(key, 0, "no"), lambda: record_attempt(key, 0, "no"))
+    assert waits.first == 0
+    assert waits.second > 0

@@ -54,7 +54,7 @@ def test_what_it_prints_is_typed_and_the_decision_takes_effect(channel: Channel)
     subprocess.run(sign, shell=True, cwd=channel.folder, check=True, capture_output=True)  # noqa: S602
     scanned = run(channel, "scan")
     assert scanned.stdout.decode() == (
-        f"ask-{ask.pk}-1.json: It is the verdict.\n1 new, 1 took effect.\n"
+        f"ask-{ask.pk}-1.json: It is the verdict.\nNew files: 1. Took effect: 1.\n"
     )
     assert Verdict.objects.get(ask=ask).decided_by == owner
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.temporary import one_temporary_folder
 from workspace.local.state import PROJECT
 
 HERE = Path(__file__).resolve().parent
@@ -61,7 +62,7 @@ def main() -> int:
     if not drivers:
         print("conformance: 0 drivers yet, so nothing was run and nothing is shown to conform.")
         return 0
-    with server() as live:
+    with one_temporary_folder(), server() as live:
         outcome = {driver.parent.name: run_driver(driver, live) for driver in drivers}
     for protocol, code in outcome.items():
         print(

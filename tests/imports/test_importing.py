@@ -69,7 +69,7 @@ def test_open_items_wait_with_unknown_age_and_decided_ones_are_history(
     file: Path, agent: Agent, owner: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
     apply(file, agent)
-    assert "Imported 5: 3 wait on the owners" in capsys.readouterr().out
+    assert "Imported 5: 3 wait for the owners" in capsys.readouterr().out
     waiting = queries.needs_you(owner).asks
     assert [ask.prompt for ask in waiting] == [
         "May I refund order 1182?",
@@ -129,7 +129,7 @@ def test_what_is_decided_in_the_file_since_stays_a_question_here_and_is_said(
         )
     )
     apply(file, agent)
-    assert f"it waits here as question {ask.pk}" in capsys.readouterr().out
+    assert f"it is open here as question {ask.pk}" in capsys.readouterr().out
     assert Ask.objects.get(pk=ask.pk).status == AskStatus.OPEN
     assert Ask.objects.count() == 5
 

@@ -1,4 +1,4 @@
-"""Keys: what the table holds, what the database refuses, and who a request is."""
+"""API keys: what is stored, what the database refuses, and whom a request identifies."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def request_with(authorization: str | None) -> HttpRequest:
 
 
 def made(*arguments: str) -> tuple[str, str]:
-    """What `key create` printed, and the key on its last line."""
+    """Return the output of `key create`, and the key on its last line."""
     out = StringIO()
     call_command("key", "create", *arguments, stdout=out)
     return out.getvalue(), out.getvalue().splitlines()[-1]
 
 
 def secret_of(token: str) -> str:
-    """The secret half of a key `ny_<prefix>_<secret>`: it may hold an underscore itself."""
+    """Return the secret of a key `ny_<prefix>_<secret>`, which may contain underscores."""
     return token.split("_", 2)[2]
 
 
@@ -264,7 +264,7 @@ def test_a_name_is_free_again_once_its_key_is_revoked(cast: Cast) -> None:
     made("bot", "--scope", "run:read", "--owner", cast.owner.username)
     call_command("key", "revoke", "bot", stdout=StringIO())
     made("bot", "--scope", "run:read", "--owner", cast.owner.username)
-    with pytest.raises(CommandError, match="no living key"):
+    with pytest.raises(CommandError, match="no active key"):
         call_command("key", "revoke", "other")
 
 

@@ -39,7 +39,7 @@ def test_somebody_elses_harness(owner: User) -> None:
     ("runtime", "settings", "why"),
     [
         ("leaf", "{", "not JSON"),
-        ("leaf", "[]", "wants an object"),
+        ("leaf", "[]", "must be a JSON object"),
         ("leaf", {"volume": "relative"}, "whole path"),
         ("leaf", {"volume": "/srv/../etc"}, "whole path"),
         ("leaf", {"max_turns": 0}, "max_turns"),

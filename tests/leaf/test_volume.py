@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from workspace.protocols.common.http import one_line_json
 from workspace.protocols.leaf import wire
 from workspace.protocols.leaf.client.http import gate_marker
 from workspace.protocols.leaf.server.volume import (
@@ -68,7 +69,7 @@ def test_a_marker_comes_back_and_leaves_nothing_half_written(on: Volume, volume:
     on.write(path, MARKER)
 
     assert on.read(path) == MARKER
-    assert Path(path).read_text() == wire.compact_json(MARKER)
+    assert Path(path).read_text() == one_line_json(MARKER)
     assert [each.name for each in (volume / "results/deep").iterdir()] == ["r.json.gate"]
 
 

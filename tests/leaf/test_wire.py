@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.leaf.world import ITEM
+from workspace.protocols.common.http import one_line_json
 from workspace.protocols.leaf import wire
 from workspace.protocols.leaf.wire import BadDecision, BadEnvelope
 
@@ -171,6 +172,6 @@ def test_turns_are_never_unlimited() -> None:
 
 
 def test_json_is_compact_as_clients_grep_it() -> None:
-    assert wire.compact_json({"status": "awaiting_approval", "gateId": 0, "é": [1, 2]}) == (
+    assert one_line_json({"status": "awaiting_approval", "gateId": 0, "é": [1, 2]}) == (
         '{"status":"awaiting_approval","gateId":0,"é":[1,2]}'
     )

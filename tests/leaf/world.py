@@ -22,7 +22,7 @@ from agents.running import runtime
 from agents.running.runtime import Ended, Turn, TurnEvent
 from agents.running.transcript import Transcript
 from workspace.accounts import api_keys
-from workspace.protocols.leaf import wire
+from workspace.protocols.common.http import one_line_json
 from workspace.protocols.leaf.agent import brains
 from workspace.protocols.leaf.agent.runtime import LeafRuntime
 from workspace.protocols.leaf.client.runtime import RemoteLeafRuntime
@@ -211,7 +211,7 @@ class Folder:
         return self.result.with_name(f"{self.result.name}.status")
 
     def write(self, path: Path, value: object) -> None:
-        path.write_text(value if isinstance(value, str) else wire.compact_json(value))
+        path.write_text(value if isinstance(value, str) else one_line_json(value))
 
     def envelope(
         self, session_id: str = "run/1", *, decided: bool = False, later: bool = False, **more: Any

@@ -176,7 +176,7 @@ def _sockets(server: LiveServer) -> int:
     line.request("GET", "/metrics")
     text = line.getresponse().read().decode()
     line.close()
-    return int(text.rpartition("needs_you_websockets ")[2])
+    return int(float(text.rpartition("needs_you_websockets ")[2]))
 
 
 def _sign_out(server: LiveServer, login: str) -> int:

@@ -1,4 +1,4 @@
-"""Nobody is told anything unless a test says so."""
+"""Fixtures of the notify tests: nothing is delivered unless a test asks for it."""
 
 from __future__ import annotations
 

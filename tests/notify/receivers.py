@@ -1,4 +1,4 @@
-"""Real receivers: commands that keep what they read, and a local HTTP server."""
+"""Real receivers: commands that store their input, and a local HTTP server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-#: Appends what it reads, whole lines at once, so that several may run side by side.
+#: Appends its input in one write, so that several may run at once.
 KEEPS = """
 import os, sys
 data = sys.stdin.buffer.read()
@@ -23,7 +23,7 @@ os.write(handle, data)
 
 
 def keeping_command(file: Path, *, then: str = "") -> list[str]:
-    """A command that appends each event to a file and then does what ``then`` says."""
+    """Return a command that appends each event to a file and then runs the code in ``then``."""
     return [sys.executable, "-c", KEEPS + then, str(file)]
 
 
@@ -33,7 +33,7 @@ def kept(file: Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Received:
-    """One request as it came."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]
@@ -47,7 +47,7 @@ class Received:
 
 @dataclass
 class Receiver:
-    """A local HTTP server. ``answers`` are statuses to give in turn, the last one for ever."""
+    """A local HTTP server. It responds with the statuses in ``answers``, and repeats the last."""
 
     url: str
     received: list[Received] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Receiver:
 
 @contextmanager
 def receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    """A receiver on a free port, by https with a context that has a certificate."""
+    """Run a receiver on a free port, over https if a context with a certificate is passed."""
 
     class Handler(BaseHTTPRequestHandler):
         def setup(self) -> None:
@@ -89,7 +89,7 @@ def receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
             self.wfile.write(place.body)
 
         def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

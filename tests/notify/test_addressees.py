@@ -1,4 +1,4 @@
-"""Whose webhooks are told: the owners', and those of the people who answer an ask in a group."""
+"""Recipients: webhooks of owners, and of people who answer an ask as members of a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What staff see of keys and webhooks: everything but what would let them in or sign."""
+"""Staff see keys and webhooks, but neither hashes nor secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/outside.md names everything there is: each address, kind, reason, scope and setting."""
+"""docs/outside.md names every address, kind, reason, scope and setting."""
 
 from __future__ import annotations
 

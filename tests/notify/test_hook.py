@@ -33,12 +33,12 @@ def deliver() -> int:
 
 
 def time_passes() -> None:
-    """Everything that waits for its time is due."""
+    """Make every waiting delivery due."""
     Delivery.objects.update(next_try=F("next_try") - timedelta(days=1))
 
 
 async def there(file: Path) -> str:
-    """What a file holds, once it holds something: another process writes it."""
+    """Wait until another process has written to a file; return its content."""
     return await asyncio.to_thread(_there, file)
 
 
@@ -116,7 +116,9 @@ if not os.path.exists(flag):
     assert deliver() == 1
     delivery = Delivery.objects.get()
     assert delivery.state == DeliveryState.QUEUED
-    assert delivery.last_error == "The command ended with 1. It said: the network is down"
+    assert (
+        delivery.last_error == "The command ended with exit code 1. Its output: the network is down"
+    )
     assert deliver() == 0  # not before its time
     time_passes()
     assert deliver() == 1
@@ -143,7 +145,7 @@ def test_a_kind_that_does_not_exist_is_said(
     stop = asyncio.Event()
     stop.set()
     asyncio.run(Courier().run(stop))
-    assert "ask.open, which is no kind" in caplog.text
+    assert "ask.open, which is not a kind" in caplog.text
 
 
 def test_a_command_that_is_not_there_is_said_in_words(cast: Cast, settings: Settings) -> None:
@@ -184,7 +186,7 @@ def test_a_talkative_command_is_ended_and_what_it_says_is_not_kept(
     world.asked(cast.agent)
     deliver()
     error = Delivery.objects.get().last_error
-    assert "said more than" in error
+    assert "wrote more than" in error
     assert len(error) < 100
 
 
@@ -197,7 +199,7 @@ def test_a_command_that_does_not_read_is_no_error(cast: Cast, settings: Settings
 
 
 def test_four_at_once_and_no_more(cast: Cast, settings: Settings, tmp_path: Path) -> None:
-    """Each command waits until it has seen the fourth; a fifth would be seen by all."""
+    """Each command waits for the fourth; all of them would see a fifth."""
     waits = f"""
 import time
 folder = {str(tmp_path)!r} + "/here"
@@ -220,7 +222,7 @@ os.unlink(mine)
 
 
 def test_an_answer_never_waits_for_a_hook(cast: Cast, settings: Settings, tmp_path: Path) -> None:
-    """While a hook hangs, and holds its place, an answer commits."""
+    """An answer commits while a hook hangs."""
     held = tmp_path / "held"
     hangs = f"""
 import time
@@ -285,7 +287,7 @@ def test_what_a_dead_courier_had_claimed_is_delivered_after_its_lease(
     Delivery.objects.update(next_try=F("next_try") - LEASE)
     assert deliver() == 1
     assert [event["id"] for event in kept(tmp_path / "told")] == [dead.uid]
-    # The dead one was only asleep: what it says now comes too late.
+    # The first courier was only asleep: its result comes too late.
     deliveries.mark_failed(dead, Undelivered("too slow"))
     assert Delivery.objects.get().state == DeliveryState.DELIVERED
 
@@ -293,7 +295,7 @@ def test_what_a_dead_courier_had_claimed_is_delivered_after_its_lease(
 def test_committed_before_a_crash_means_delivered_after_it(
     cast: Cast, settings: Settings, tmp_path: Path
 ) -> None:
-    """The answer was committed and nobody was there to deliver; whoever comes next does."""
+    """An answer is committed while no courier runs; the next courier delivers it."""
     ask = world.asked(cast.agent)
     answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="eu")
     settings.NEEDS_YOU_EVENT_HOOK = keeping_command(tmp_path / "told")

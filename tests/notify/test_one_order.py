@@ -1,4 +1,4 @@
-"""Couriers that end their attempts at one endpoint at once: they wait, and never for each other."""
+"""Couriers that end attempts at the same endpoint at once do not deadlock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENDS: dict[str, End] = {
 
 @pytest.fixture
 def parcels(cast: Cast) -> list[Parcel]:
-    """Two deliveries to one endpoint, both under way."""
+    """Two running deliveries to one endpoint."""
     WebhookEndpoint.objects.create(
         url="https://example.com/", owner=cast.owner, secret=webhook.new_secret()
     )

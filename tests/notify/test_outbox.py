@@ -1,4 +1,4 @@
-"""What is told is written with what happened: both are there or neither is."""
+"""Outbox items are written in the transaction of their events: both exist, or neither."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def told(session: Session) -> list[str]:
 
 
 def item_of(session: Session, kind: str) -> OutboxItem:
-    """The one item of a kind, as it is delivered."""
+    """Return the only item of a kind, as it is delivered."""
     deliveries.spread_outbox()
     return OutboxItem.objects.get(session=session, kind=kind)
 
@@ -162,7 +162,7 @@ def test_a_session_that_is_blocked_without_a_question_is_told_once(cast: Cast) -
 
 
 def test_what_is_told_later_is_what_it_was_then(cast: Cast) -> None:
-    """The courier comes when all is over; what an opened ask said then is what it says now."""
+    """A late courier delivers an opened ask as it was when it was opened."""
     ask = world.asked(cast.agent, world.approval())
     echo = world.echo_of(ask)
     answering.answer_ask(ask_id=ask.pk, by=cast.owner, option="yes", echo=echo)

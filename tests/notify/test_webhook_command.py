@@ -1,4 +1,4 @@
-"""`manage.py webhook`: adding, listing, testing, resuming and removing endpoints."""
+"""`manage.py webhook`: add, list, rotate, test, resume and remove endpoints."""
 
 from __future__ import annotations
 

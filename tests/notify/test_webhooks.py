@@ -1,4 +1,4 @@
-"""Signed webhooks, to a real local receiver that checks them with the standard's own library."""
+"""Signed webhooks to a real local receiver, verified with the library of the standard."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_what_is_public_is_taken(address: str) -> None:
 def test_a_private_address_is_never_called(
     host: str, cast: Cast, place: Receiver, settings: Settings
 ) -> None:
-    """However loopback is written: by name, by number, in IPv6."""
+    """Loopback in every notation: by name, by number, in IPv6."""
     settings.WEBHOOKS_ALLOW_PRIVATE = False
     port = place.url.rpartition(":")[2].partition("/")[0]
     endpoint_of(cast.owner, f"https://{host}:{port}/hook")
@@ -269,7 +269,7 @@ def test_a_url_that_cannot_be_a_webhooks_is_refused(url: str, settings: Settings
 
 
 def certified(folder: Path, name: str) -> ssl.SSLContext:
-    """A server's context with a certificate for a name, signed by itself: ``folder/ca.pem``."""
+    """Return a server context with a self-signed certificate for a name: ``folder/ca.pem``."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = dt.datetime.now(dt.UTC)
@@ -299,7 +299,7 @@ def certified(folder: Path, name: str) -> ssl.SSLContext:
 
 @pytest.fixture
 def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose ca.pem is whom we believe."""
+    """A folder whose ca.pem is the trusted authority."""
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     webhook._certificates.cache_clear()
     return tmp_path
@@ -326,7 +326,7 @@ def test_tls_is_checked_against_the_name_although_an_address_is_called(
 def test_an_address_is_looked_up_once_and_then_kept(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    """A name that is public at first and private a moment later is not called at the latter."""
+    """A name that changes from a public to a private address is not called at the latter."""
     settings.WEBHOOKS_ALLOW_PRIVATE = False
     answers = iter(["93.184.215.14", "127.0.0.1"])
 

@@ -1,4 +1,4 @@
-"""The real worker delivers: what was committed without one, and what a killed one had begun."""
+"""The real worker delivers what was committed without it, and what a killed one had started."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def database(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
-    """A database of this test alone, which the workers it starts use too."""
+    """A database for this test and the workers that it starts."""
     server = pytestconfig.stash[SERVER]
     before = str(connections["default"].settings_dict["NAME"])
     with django_db_blocker.unblock():
@@ -69,7 +69,7 @@ def test_what_a_killed_worker_had_begun_is_told_by_the_next_with_the_same_id(
 ) -> None:
     told = tmp_path / "told"
     world.asked(world.cast().agent)
-    # Ends soon by itself: nobody is left to end it.
+    # It ends soon by itself, because nothing is left to end it.
     first = start_worker(keeping_command(told, then="\nimport time\ntime.sleep(5)"))
     eventually(lambda: kept(told), "the hook has begun")
     first.kill()
@@ -93,14 +93,14 @@ def test_a_worker_stops_at_once_although_a_hook_hangs(
     worker.stop()
     assert "Worker stopped." in worker.said()
     assert worker.running.returncode == 0
-    # Put back: due at once, and no attempt spent.
+    # Returned: due at once, and no attempt used.
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.attempts) == (DeliveryState.QUEUED, 0)
     eventually(lambda: not _commands_of(told), "the command is ended")
 
 
 def _commands_of(told: Path) -> list[str]:
-    """Living processes that were started with that file's name."""
+    """Return the running processes that were started with this file name."""
     time.sleep(0.01)
     lines = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):

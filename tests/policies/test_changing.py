@@ -196,12 +196,12 @@ class TestCommand:
         asked(session)
         tried = self.run("dry-run", "ledger", str(file))
         assert "refund: a person is asked → nobody is asked" in tried
-        assert "1 would have gone otherwise. Nothing was changed." in tried
+        assert "Differences: 1. Nothing was changed." in tried
         assert versions.version_in_force(agent.pk) == 0
         added = self.run("add", "ledger", str(file), "--why", "Less noise.", "--by", "olga")
-        assert added == "Version 1 of ledger is in force.\n"
+        assert added == "Version 1 of ledger is active.\n"
         assert json.loads(self.run("show", "ledger")) == RULES
-        assert "0 would have gone otherwise" in self.run("dry-run", "ledger", str(file))
+        assert "Differences: 0." in self.run("dry-run", "ledger", str(file))
 
     @pytest.mark.usefixtures("agent")
     def test_what_cannot_be_done_is_said(self, file: Path, tmp_path: Path) -> None:

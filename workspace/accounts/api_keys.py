@@ -1,7 +1,7 @@
-"""API keys: made, checked and revoked. Who calls is known from the key alone, never from the body.
+"""Create, check and revoke API keys. Only the key identifies the caller, never the body.
 
-A key is ``ny_<prefix>_<secret>``: the prefix is public and finds the row, the secret is 256 random
-bits, and only the SHA-256 of the whole is kept. Programs send ``Authorization: Bearer <key>``.
+A key is ``ny_<prefix>_<secret>``: the public prefix finds the row, and the secret has 256 random bits.
+Only the SHA-256 of the whole key is stored. Programs send ``Authorization: Bearer <key>``.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from agents.models import Agent
 from asks.ledger import chain
 from workspace.models import ApiKey, Scope
 
-#: How coarse ``last_used_at`` is: a key in constant use costs one write in this time.
+#: The precision of ``last_used_at``: a key in constant use costs one write in this time.
 USED_EVERY = timedelta(minutes=5)
 _BEARER = re.compile(r"\Abearer +(ny_([0-9a-f]{12})_[A-Za-z0-9_-]{43})\Z", re.IGNORECASE)
 _NOBODY = "0" * 64
 
 
 class KeyRefused(Exception):
-    """A request whose key does not open this door.
+    """The key of a request does not allow this.
 
-    ``status`` is 401 without a living key (then ``headers`` say what is wanted) and 403 when its
-    scopes do not reach; ``reason`` is ``no_key`` or ``scope``; ``detail`` is a sentence.
+    ``status`` is 401 without an active key (``headers`` then name the scheme) and 403 if a scope is
+    missing; ``reason`` is ``no_key`` or ``scope``; ``detail`` is a sentence.
     """
 
     def __init__(self, status: int, reason: str, detail: str, key: ApiKey | None = None) -> None:
@@ -59,7 +59,7 @@ def create_key(
     person: User | None = None,
     created_by: User | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key and its token, which is shown once and kept nowhere. Raises ValidationError."""
+    """Create a key; return it and its token, which is not stored. Raises ValidationError."""
     if person is not None and agent is not None and not _owns(person, agent):
         raise ValidationError({"person": f"{person.get_username()} does not own {agent.slug}."})
     if Scope.ASK_ANSWER in scopes and person is None:
@@ -77,22 +77,22 @@ def create_key(
     )
     key.full_clean()
     key.save()
-    _write_down("key_created", key, by=created_by)
+    _record("key_created", key, by=created_by)
     return key, token
 
 
 @transaction.atomic
 def revoke_key(name: str, *, by: User | None = None) -> bool:
-    """Revoke the living key of that name, for good and at once; False when there is none."""
+    """Revoke the active key of that name at once and for good; return False if there is none."""
     key = ApiKey.objects.select_for_update().filter(name=name, revoked_at=None).first()
     if key is None:
         return False
     ApiKey.objects.filter(pk=key.pk).update(revoked_at=Now())
-    _write_down("key_revoked", key, by=by)
+    _record("key_revoked", key, by=by)
     return True
 
 
-def _write_down(kind: str, key: ApiKey, *, by: User | None) -> None:
+def _record(kind: str, key: ApiKey, *, by: User | None) -> None:
     names = {
         "name": key.name,
         "agent": key.agent.slug if key.agent else None,
@@ -103,7 +103,7 @@ def _write_down(kind: str, key: ApiKey, *, by: User | None) -> None:
 
 
 def authenticate_key(request: HttpRequest) -> ApiKey | None:
-    """The living key a request carries, with its person and agent, or none. One query."""
+    """Return the active key of a request with its person and agent, or None. One query."""
     match = _BEARER.match(request.headers.get("Authorization", ""))
     if match is None:
         return None
@@ -116,10 +116,10 @@ def authenticate_key(request: HttpRequest) -> ApiKey | None:
 
 
 def require_key(request: HttpRequest, *scopes: str) -> ApiKey:
-    """The key of a request, if it holds one of the scopes. Raises KeyRefused."""
+    """Return the key of a request if it has one of the scopes. Raises KeyRefused."""
     key = authenticate_key(request)
     if key is None:
-        raise KeyRefused(401, "no_key", "Send a living API key as Authorization: Bearer <key>.")
+        raise KeyRefused(401, "no_key", "Send an active API key as Authorization: Bearer <key>.")
     if not set(scopes) & set(key.scopes):
         wanted = " or ".join(scopes)
         raise KeyRefused(403, "scope", f"This key lacks the scope {wanted}.", key)
@@ -131,7 +131,7 @@ require_async = sync_to_async(require_key)
 
 
 def agents_of(key: ApiKey) -> QuerySet[Agent]:
-    """The agents a key reaches: its own, its person's, or what is both."""
+    """Return the agents a key reaches: its agent, its person's agents, or what is in both."""
     agents = Agent.objects.all()
     if key.agent_id is not None:
         agents = agents.filter(pk=key.agent_id)
@@ -141,7 +141,7 @@ def agents_of(key: ApiKey) -> QuerySet[Agent]:
 
 
 def key_reaches(key: ApiKey, agent: Agent) -> bool:
-    """Whether an agent is among those a key reaches."""
+    """Return whether a key reaches an agent."""
     if key.agent_id is None and key.person_id is None:
         return False
     if key.agent_id not in (None, agent.pk):
@@ -150,11 +150,35 @@ def key_reaches(key: ApiKey, agent: Agent) -> bool:
 
 
 def agents_serving(key: ApiKey, *runtimes: str) -> list[Agent]:
-    """The agents of these runtimes that a key reaches, the oldest first."""
+    """Return the agents of these runtimes that a key reaches, oldest first."""
     if key.agent is None:
         return list(agents_of(key).filter(runtime__in=runtimes).order_by("pk"))
     served = key.agent.runtime in runtimes and key_reaches(key, key.agent)
     return [key.agent] if served else []
+
+
+class AgentNotFound(LookupError):
+    """A key reaches no agent of that name, or several when no name was given.
+
+    ``served`` are the agents of the wanted runtimes that the key reaches, oldest first.
+    """
+
+    def __init__(self, served: list[Agent], slug: str) -> None:
+        super().__init__(slug)
+        self.served = served
+        self.is_ambiguous = len(served) > 1 and not slug
+
+
+def agent_for(key: ApiKey, slug: str, *runtimes: str) -> Agent:
+    """Return the agent of these runtimes that a key reaches.
+
+    An empty ``slug`` finds the only one; of several, ``slug`` names one. Raises AgentNotFound.
+    """
+    served = agents_serving(key, *runtimes)
+    matching = [agent for agent in served if slug in ("", agent.slug)]
+    if len(matching) != 1:
+        raise AgentNotFound(served, slug)
+    return matching[0]
 
 
 _OWNERSHIP = Prepared(
@@ -163,13 +187,13 @@ _OWNERSHIP = Prepared(
 )
 
 
-def _living() -> QuerySet[ApiKey]:
-    """Keys that open something: not revoked, and of nobody who was locked out."""
-    active = Q(person__isnull=True) | Q(person__is_active=True)
-    return ApiKey.objects.filter(active, revoked_at=None).select_related("person", "agent")
+def _active() -> QuerySet[ApiKey]:
+    """Select active keys: not revoked, and not of a deactivated person."""
+    of_active = Q(person__isnull=True) | Q(person__is_active=True)
+    return ApiKey.objects.filter(of_active, revoked_at=None).select_related("person", "agent")
 
 
-_BY_PREFIX = Prepared(lambda prefix: _living().filter(prefix=prefix), of=(str,))
+_BY_PREFIX = Prepared(lambda prefix: _active().filter(prefix=prefix), of=(str,))
 
 
 def _note_use(key: ApiKey) -> None:

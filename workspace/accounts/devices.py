@@ -1,4 +1,4 @@
-"""Says from what class of device a request comes, so that a decision's record can tell it."""
+"""Classify the device of a request, for the record of a decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PHONE = re.compile(r"Mobi|Android|iPhone|iPad")
 
 
 def device_of(request: HttpRequest) -> str:
-    """phone, desktop or api; empty when the request does not say. Nothing finer is kept."""
+    """Return phone, desktop or api; empty if unknown. Nothing more precise is stored."""
     if "Authorization" in request.headers:
         return "api"
     agent = request.headers.get("User-Agent", "")
@@ -25,7 +25,7 @@ def device_of(request: HttpRequest) -> str:
 def remember_device(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """The middleware: all that a request does is done from its device."""
+    """Middleware: attribute everything that a request does to its device."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         with device.acting_from(device_of(request)):

@@ -1,4 +1,4 @@
-"""What the ledger tells of API keys, and how it finds one that was made or revoked past it."""
+"""The facts of API keys in the ledger, and the queries for keys that lack a record."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Signing in by a link that works once.
+"""Sign in with a link that works once.
 
-Opening the link shows a page with a button; only pressing it uses the link up, so mail scanners and
-link previews, which open what they see, consume nothing.
+Opening the link shows a page with a button, and only the button uses the link. Mail scanners and
+link previews open links, but do not use them.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def issue_token(user: User) -> str:
-    """Return the secret part of a new link for ``user``; it is stored nowhere."""
+    """Return the secret part of a new link for ``user``; only its hash is stored."""
     token = secrets.token_urlsafe(32)
     EntryLink.objects.create(
         token_hash=_hash(token), user=user, expires_at=timezone.now() + LIFETIME
@@ -34,17 +34,15 @@ def issue_token(user: User) -> str:
 
 
 def issue_path(user: User) -> str:
-    """The path of a new link for ``user``.
-
-    Written out: to ask the URLs for it is to load every page, a quarter of a second of each start.
-    """
+    """Return the path of a new link for ``user``."""
+    # Not by reverse(): that loads every page, which takes a quarter of a second at each start.
     return f"/enter/{issue_token(user)}"
 
 
 def use_token(token: str) -> User | None:
-    """Use a link up and return whom it signs in, or None when it is used, expired or unknown."""
+    """Use a link; return the person to sign in, or None if it is used, expired or unknown."""
     now = timezone.now()
-    # One guarded statement: of two clicks at the same time only one finds the link unused.
+    # One guarded statement: of two simultaneous clicks only one finds the link unused.
     used = _usable(token).update(used_at=now)
     if not used:
         return None
@@ -55,7 +53,7 @@ def use_token(token: str) -> User | None:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def enter(request: HttpRequest, token: str) -> HttpResponse:
-    """GET /enter/<token>: who would be signed in, and a button. POST: sign them in."""
+    """GET /enter/<token>: show the person and a button. POST: sign the person in."""
     if request.method != "POST":
         link = _usable(token).select_related("user").first()
         return _page(request, link.user if link else None)
@@ -67,7 +65,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, person: User | None) -> HttpResponse:
-    """The page before signing in, or the one that says why a link does not work (410)."""
+    """Render the page before signing in, or the one for a link that does not work (410)."""
     context = {"person": person, "hours": LIFETIME.seconds // 3600}
     page = render(request, "enter.html", context, status=200 if person else 410)
     page.headers["X-Robots-Tag"] = "noindex, nofollow"
@@ -75,8 +73,10 @@ def _page(request: HttpRequest, person: User | None) -> HttpResponse:
 
 
 def _usable(token: str) -> QuerySet[EntryLink]:
-    """The link, by conditions on its own row: through a join Django would update what a subquery
-    found, and of two uses at once the second would not look again after it has waited.
+    """Select the link if it can be used, by conditions on its own row only.
+
+    With a join, Django would update the result of a subquery, which PostgreSQL does not evaluate again
+    after it waited for a simultaneous use.
     """
     return EntryLink.objects.filter(
         token_hash=_hash(token),

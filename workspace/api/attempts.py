@@ -1,4 +1,4 @@
-"""The record of a key that tried to answer and may not."""
+"""Record that a key tried to answer although it may not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agents import actors
 from asks.ledger import chain
 from asks.lifecycle import Reason
 from asks.models import Ask, Refusal
-from workspace.accounts.throttling import Tries
+from workspace.accounts import throttling
 from workspace.models import ApiKey
 
 AGENTS_NEVER = (
@@ -17,23 +17,19 @@ AGENTS_NEVER = (
 )
 
 
-#: So many attempts of a key within a minute are kept; after that it has to wait.
-TRIES = Tries(20, 60.0)
-
-
+@transaction.atomic
 def record_attempt(key: ApiKey, ask_id: int, why: str) -> float:
-    """Keep the attempt like any refusal; an agent's as the attempted self-approval that it is.
+    """Record the attempt as a refusal; an agent's as the attempted self-approval that it is.
 
-    0, or how many seconds a key that tries again and again has to wait: then nothing is kept.
+    Returns 0, or the seconds that a key has to wait that tried too often: then nothing is recorded.
     """
-    wait = TRIES.wait(key.pk)
+    wait = throttling.seconds_to_wait(key)
     if not wait:
-        _keep(key, ask_id, why)
+        _record(key, ask_id, why)
     return wait
 
 
-@transaction.atomic
-def _keep(key: ApiKey, ask_id: int, why: str) -> None:
+def _record(key: ApiKey, ask_id: int, why: str) -> None:
     ask = Ask.objects.filter(pk=ask_id).first()
     detail = f"{AGENTS_NEVER} Attempted self-approval." if key.is_an_agents else why
     refusal = Refusal.objects.create(
@@ -41,14 +37,14 @@ def _keep(key: ApiKey, ask_id: int, why: str) -> None:
         ask_ref=str(ask_id)[:64],
         by=key.person,
         reason=Reason.NOT_ALLOWED,
-        detail=f"Key “{key.name}”: {detail}"[:1000],
+        detail=f"{throttling.refusal_prefix(key)}{detail}"[:1000],
         via="api",
     )
     chain.append_refusal(refusal, actor=actor_of(key))
 
 
 def actor_of(key: ApiKey) -> str:
-    """Who a key acts as, in the words of the event log."""
+    """Return the actor of a key, as the event log names it."""
     if key.person is not None:
         return actors.human(key.person)
     return actors.agent(key.agent) if key.agent else "unknown"

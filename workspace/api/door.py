@@ -6,26 +6,23 @@ a person is lured to can act for them.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse
-from django.http.request import UnreadablePostError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from pydantic import BaseModel, ValidationError
 
 from agents.text import json_input
 from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
 from workspace.api import attempts
-from workspace.api.problems import ApiProblem, problem_of_key, problem_of_shape
+from workspace.api.problems import ApiProblem, problem_of_request, problem_of_shape
 from workspace.api.shapes import NoQuery
 from workspace.models import ApiKey
+from workspace.protocols.common import http
+from workspace.protocols.common.http import HttpDoor, SyncView
 
-MAX_BODY = 256 * 1024
 _ACCEPTED = {"application/json", "application/problem+json", "application/*", "*/*"}
 
 
@@ -67,19 +64,24 @@ class Operation:
         return tuple(sorted(always | with_body | deciding | set(self.refusals)))
 
 
-def serve_operation(
-    request: HttpRequest, operations: Sequence[Operation], ids: dict[str, int]
-) -> HttpResponse:
-    """Answer a request to a path that has these operations."""
-    try:
-        response = _answer(request, operations, ids)
-    except ApiProblem as problem:
-        response = problem.as_response()
-    except KeyRefused as refused:
-        response = problem_of_key(refused).as_response()
+def serve_operations(operations: Sequence[Operation]) -> SyncView:
+    """Make the view of a path that has these operations."""
+    methods = [operation.method for operation in operations]
+
+    @API.takes(*methods, *(["HEAD"] if "GET" in methods else []))
+    def view(request: HttpRequest, **ids: int) -> HttpResponse:
+        return _answer(request, operations, ids)
+
+    return view
+
+
+def _finish(response: HttpResponseBase) -> HttpResponseBase:
     response.headers.setdefault("Cache-Control", "no-store")
     response.headers["Vary"] = "Accept, Authorization"
     return response
+
+
+API = HttpDoor(problem_of_request, _finish)
 
 
 def _answer(
@@ -95,22 +97,13 @@ def _answer(
 
 def as_json(said: BaseModel) -> HttpResponse:
     """The response, with numbers as the database holds them."""
-    text = json.dumps(said.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
+    text = http.one_line_json(said.model_dump(mode="json"))
     return HttpResponse(text, content_type="application/json")
 
 
 def _operation(request: HttpRequest, operations: Sequence[Operation]) -> Operation:
     method = "GET" if request.method == "HEAD" else request.method
-    for operation in operations:
-        if operation.method == method:
-            return operation
-    methods = [operation.method for operation in operations]
-    raise not_allowed([*methods, "HEAD"] if "GET" in methods else methods)
-
-
-def not_allowed(methods: Sequence[str]) -> ApiProblem:
-    allowed = ", ".join(methods)
-    return ApiProblem(405, "method", f"This takes {allowed}.", headers={"Allow": allowed})
+    return next(operation for operation in operations if operation.method == method)
 
 
 def check_accept(request: HttpRequest) -> None:
@@ -134,16 +127,10 @@ def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> Api
     except KeyRefused as refused:
         if refused.key is not None and operation.decides:
             if wait := attempts.record_attempt(refused.key, ids["ask_id"], refused.detail):
-                raise _too_many(wait) from refused
+                raise http.too_many_attempts(wait) from refused
             if refused.key.is_an_agents:
                 raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER) from refused
         raise
-
-
-def _too_many(wait: float) -> ApiProblem:
-    seconds = max(1, math.ceil(wait))
-    detail = f"This key tried this too often. It may not, now or in {seconds} seconds."
-    return ApiProblem(429, "too_many_attempts", detail, headers={"Retry-After": str(seconds)})
 
 
 def _query(request: HttpRequest, operation: Operation) -> BaseModel:
@@ -156,29 +143,13 @@ def _query(request: HttpRequest, operation: Operation) -> BaseModel:
 
 
 def _body(request: HttpRequest, shape: type[BaseModel]) -> BaseModel:
-    raw = _raw_body(request)
+    raw = http.read_body(request)
     if raw:
         _check_media_type(request)
     try:
         return shape.model_validate(_parsed(raw) if raw else {})
     except ValidationError as error:
         raise problem_of_shape(error, "body") from error
-
-
-def _raw_body(request: HttpRequest) -> bytes:
-    too_large = ApiProblem(413, "too_large", f"A request takes {MAX_BODY} bytes at the most.")
-    length = request.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length[:20]) > MAX_BODY:
-        raise too_large
-    try:
-        raw = request.body
-    except RequestDataTooBig as error:
-        raise too_large from error
-    except UnreadablePostError as error:
-        raise ApiProblem(400, "malformed", "The request ended too early.") from error
-    if len(raw) > MAX_BODY:
-        raise too_large
-    return raw
 
 
 def _check_media_type(request: HttpRequest) -> None:

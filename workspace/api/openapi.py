@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from workspace.api import problems, shapes
-from workspace.api.door import MAX_BODY, Operation
+from workspace.api.door import Operation
 from workspace.api.operations import OPERATIONS
+from workspace.protocols.common.http import MAX_BODY
 
 REFS = "#/components/schemas/{model}"
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents.text.storable import make_storable
 from asks.refusals import Refused
-from workspace.accounts.api_keys import KeyRefused
+from workspace.protocols.common.http import HttpProblem, RefusedRequest
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:needs-you:refusal:"
@@ -29,6 +29,7 @@ MalReason = Literal[
     "shape",
     "cursor_ahead",
     "too_many_attempts",
+    "unavailable",
 ]
 
 
@@ -59,7 +60,7 @@ class Problem(BaseModel):
     )
 
 
-class ApiProblem(Exception):
+class ApiProblem(HttpProblem):
     """Raised to refuse a request."""
 
     def __init__(
@@ -115,8 +116,10 @@ def problem_of_refusal(refused: Refused) -> ApiProblem:
     )
 
 
-def problem_of_key(refused: KeyRefused) -> ApiProblem:
-    return ApiProblem(refused.status, refused.reason, refused.detail, headers=refused.headers)
+def problem_of_request(refused: RefusedRequest) -> ApiProblem:
+    """Word a refusal that every protocol shares."""
+    reason = "malformed" if refused.reason == "cut_off" else refused.reason
+    return ApiProblem(refused.status, reason, refused.detail, headers=refused.headers)
 
 
 def problem_of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProblem:

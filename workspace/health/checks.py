@@ -1,6 +1,6 @@
-"""Whether this process is alive, whether it can do its work, and what there is to count.
+"""Report whether this process is alive and whether it can work, and serve the metrics.
 
-GET /healthz   200 while the process answers; looks at nothing else
+GET /healthz   200 while the process answers; checks nothing else
 GET /readyz    200, or 503 with {"ready": false, "wrong": {name: sentence}}
 GET /metrics   Prometheus text; for staff and for programs on this machine
 """
@@ -18,11 +18,12 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import split_domain_port
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from agents.jobs.health import is_worker_alive
 from workspace.health import metrics
 
-#: Headers by which a proxy says that the client is somebody else.
+#: Headers with which a proxy names the client that it forwards for.
 FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via")
 LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]"}
 
@@ -38,7 +39,7 @@ def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """What is wrong is named, and not why: whoever may ask is a stranger."""
+    """Name what is wrong, but not why: anybody may ask."""
     wrong = what_is_wrong()
     status = 503 if wrong else 200
     return JsonResponse({"ready": not wrong, "wrong": wrong}, status=status)
@@ -50,20 +51,18 @@ def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 def metrics_page(request: HttpRequest) -> HttpResponse:
     if not (request.user.is_active and request.user.is_staff) and not is_local(request):
         raise PermissionDenied
-    return HttpResponse(
-        metrics.metrics_text(), content_type="text/plain; version=0.0.4; charset=utf-8"
-    )
+    return HttpResponse(metrics.metrics_text(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 def what_is_wrong() -> dict[str, str]:
-    """Each thing that keeps work from being done, with a sentence. Empty when all is well."""
+    """Return {name: sentence} of everything that prevents work; empty when all is well."""
     if not _works(_database_answers):
         return {"database": "The database does not answer."}
     wrong = {}
     if not _works(_is_migrated):
         wrong["migrations"] = "The database is not at this version's migrations."
     if not _works(is_worker_alive):
-        wrong["worker"] = "No worker has shown a sign of life lately: runs wait in the queue."
+        wrong["worker"] = "No worker has been alive lately: runs wait in the queue."
     return wrong
 
 
@@ -86,13 +85,11 @@ def _is_migrated() -> bool:
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Whether a program on this machine asks us directly, by a name of this machine.
-
-    A proxy on this machine has a loopback address too, but it says for whom it asks; and a page
-    that a browser here was lured to has another name for us.
-    """
+    """Return whether a program on this machine calls us directly, by a local name."""
+    # A proxy on this machine has a loopback address too, but it names its client.
     if any(name in request.headers for name in FORWARDED):
         return False
+    # A page that rebinds its own name to this machine calls us by that name.
     if split_domain_port(request.get_host())[0] not in LOCAL_NAMES:
         return False
     try:

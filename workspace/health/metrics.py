@@ -1,17 +1,22 @@
-"""What there is to count, in the text format of Prometheus."""
+"""Count the work of this installation for Prometheus.
+
+Every value but one comes from the database, so each web process reports the same figures.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from django.db import connection
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from agents.lifecycle import RunStatus
 from workspace.live.hub import socket_count
 
 #: One statement, so that the figures belong together. Events are numbered without gaps, so their
-#: number is the sum of the sessions' newest; waits are the oldest open ask's.
+#: number is the sum of the sessions' last numbers. The longest wait is that of the oldest open ask.
 _FIGURES = """
 SELECT (SELECT count(*) FROM asks_ask WHERE status = 'open'),
        (SELECT count(*) FROM agents_session WHERE status = 'BLOCKED' AND open_asks = 0),
@@ -23,44 +28,40 @@ SELECT (SELECT count(*) FROM asks_ask WHERE status = 'open'),
 _RUNS = "SELECT status, count(*) FROM agents_run GROUP BY status"
 
 
-@dataclass(frozen=True)
-class Metric:
-    """One metric; its values by label, such as ``{status="queued"}``, or by no label."""
+class WorkspaceCollector(Collector):
+    """Read all metrics from the database when Prometheus asks, in two queries."""
 
-    name: str
-    kind: str
-    help: str
-    values: dict[str, float] = field(default_factory=dict)
-
-    def lines(self) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.help}"
-        yield f"# TYPE {self.name} {self.kind}"
-        for label, value in self.values.items():
-            yield f"{self.name}{label} {value:.17g}"
-
-
-def metrics_text() -> str:
-    """Every metric, one line per value."""
-    return "".join(f"{line}\n" for metric in collect() for line in metric.lines())
+    def collect(self) -> Iterator[Metric]:
+        with connection.cursor() as cursor:
+            cursor.execute(_FIGURES)
+            asks, blocked, waited, jobs, events = map(float, cursor.fetchone())
+            cursor.execute(_RUNS)
+            runs = dict(cursor.fetchall())
+        yield _gauge("open_asks", "Asks that wait for a person.", asks)
+        yield _gauge("blocked_sessions", "Sessions that are blocked without an open ask.", blocked)
+        yield _gauge("oldest_wait_seconds", "How long the oldest open ask has waited.", waited)
+        yield _gauge("queue_depth", "Jobs that wait for a worker.", jobs)
+        yield _runs_by_status(runs)
+        yield CounterMetricFamily("needs_you_events", "Events of all sessions.", value=events)
+        yield _gauge("websockets", "Open sockets of this web process.", float(socket_count()))
 
 
-def collect() -> list[Metric]:
-    with connection.cursor() as cursor:
-        cursor.execute(_FIGURES)
-        asks, blocked, waited, jobs, events = map(float, cursor.fetchone())
-        cursor.execute(_RUNS)
-        found = dict(cursor.fetchall())
-    runs = {f'{{status="{status}"}}': float(found.get(status, 0)) for status in RunStatus.values}
-    return [
-        _gauge("open_asks", "Asks that wait for a person.", asks),
-        _gauge("blocked_sessions", "Sessions that are blocked and asked nothing.", blocked),
-        _gauge("oldest_wait_seconds", "How long the oldest open ask has waited.", waited),
-        _gauge("queue_depth", "Jobs that wait for a worker.", jobs),
-        Metric("needs_you_runs", "gauge", "Runs by status.", runs),
-        Metric("needs_you_events_total", "counter", "Events of all sessions.", {"": events}),
-        _gauge("websockets", "Sockets that this web process has open.", float(socket_count())),
-    ]
+def metrics_text() -> bytes:
+    """Return every metric in the text format of Prometheus."""
+    return generate_latest(REGISTRY)
 
 
-def _gauge(name: str, words: str, value: float) -> Metric:
-    return Metric(f"needs_you_{name}", "gauge", words, {"": value})
+def _gauge(name: str, description: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"needs_you_{name}", description, value=value)
+
+
+def _runs_by_status(counts: dict[str, int]) -> GaugeMetricFamily:
+    runs = GaugeMetricFamily("needs_you_runs", "Runs by status.", labels=["status"])
+    for status in RunStatus.values:
+        runs.add_metric([status], counts.get(status, 0))
+    return runs
+
+
+#: Our own registry: the default one adds figures of the Python process.
+REGISTRY = CollectorRegistry()
+REGISTRY.register(WorkspaceCollector())

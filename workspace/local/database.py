@@ -1,4 +1,4 @@
-"""Making the database ready: it answers, it is migrated, and the world stands in it."""
+"""Prepare the database: check that it answers, migrate it, and build the world."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,11 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from workspace.local.postgres.binaries import OLDEST_MAJOR
 
 HINTS = ("Is the server running", "Multiple connection attempts failed")
-MIGRATING = 0x6E65656479  # an arbitrary key, the same for all who migrate one database
+MIGRATING = 0x6E65656479  # an arbitrary key of an advisory lock
 
 
 class CannotRunError(Exception):
-    """Needs You cannot start; the text is one sentence, ``code`` the exit code."""
+    """Needs You cannot start. The text is one sentence; ``code`` is the exit code."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ def check_database(url: str) -> None:
 
 
 def prepare_database(url: str, world: str, say: Callable[[str], None]) -> None:
-    """Migrate and build the world; of several processes that start at once one does it first."""
+    """Migrate the database and build the world. Processes that start at once take turns."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
         say("Migrating the database")
@@ -60,7 +60,7 @@ def disconnect() -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The line that says why, of the several that PostgreSQL's client writes."""
+    """Return the line with the reason out of the several that PostgreSQL's client writes."""
     lines = [line.strip(" \t-") for line in str(error).splitlines()]
-    telling = [line for line in lines if line and not line.startswith(HINTS)]
-    return (telling or ["no reason given"])[0].rstrip(".")
+    reasons = [line for line in lines if line and not line.startswith(HINTS)]
+    return (reasons or ["no reason given"])[0].rstrip(".")

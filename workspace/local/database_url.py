@@ -1,13 +1,13 @@
-"""DATABASE_URL as Django wants it."""
+"""Parse DATABASE_URL for Django."""
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 
 def parse_database_url(url: str) -> dict[str, object]:
-    """Django's settings for the URL of a PostgreSQL database.
+    """Return Django's settings for the URL of a PostgreSQL database.
 
-    Raises ImproperlyConfigured, without the URL in its text: it may hold a password.
+    Raises ImproperlyConfigured. Its text omits the URL, which may contain a password.
     """
     try:
         place = dj_database_url.parse(url)

@@ -1,6 +1,6 @@
-"""A supervised process goes when its supervisor goes, however that died.
+"""End a supervised process when its supervisor ends, however that happened.
 
-No Django here: it is called first thing in manage.py.
+No Django here: manage.py calls this first.
 """
 
 import ctypes
@@ -19,8 +19,8 @@ GRACE_SECONDS = 8.0
 def follow_supervisor() -> None:
     """End with the process that NEEDS_YOU_SUPERVISOR names; do nothing when it names none.
 
-    Linux tells at once. The thread is for macOS, and for a process that does not heed SIGTERM.
-    The variable is taken out of the environment, so that what we start does not follow too.
+    Linux sends a signal at once. The thread is for macOS, and for a process that ignores SIGTERM.
+    The variable is removed from the environment, so that our own children do not follow too.
     """
     named = os.environ.pop(SUPERVISOR, "")
     if not named.isdigit():

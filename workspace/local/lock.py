@@ -1,41 +1,58 @@
-"""Who runs Needs You from this state folder on this port: a file lock that dies with its holder."""
+"""Lock the right to run Needs You from a state folder on a port."""
 
-import fcntl
 import os
 from pathlib import Path
-from typing import IO
+
+from filelock import FileLock, Timeout
 
 
 class InstanceLock:
-    """The right to run `up` on one port of one state folder; the file names the holder."""
+    """The right to run `up` on one port of one state folder.
+
+    The operating system releases the lock when its holder ends, however it ends. The file also
+    contains the holder's process id, for the message to the person who starts a second one.
+    """
 
     def __init__(self, state: Path, port: int) -> None:
         self.path = state / f"up-{port}.lock"
-        self.left_by_killed = False  # somebody held the claim and ended without releasing it
-        self._file: IO[str] | None = None
+        self.left_by_killed = False  # the last holder ended without releasing the lock
+        self._lock = FileLock(self.path, fallback_to_soft=False)
 
     def take(self) -> bool:
-        """Take the claim, and tell whether it was free."""
-        file = self.path.open("a+")
+        """Take the lock if it is free; return whether it was."""
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
+            self._lock.acquire(blocking=False)
+        except Timeout:
             return False
-        self._file = file
         self.left_by_killed = bool(self.holder())
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        self.path.write_text(str(os.getpid()))
         return True
 
     def holder(self) -> str:
-        """The process id that the file names: the holder's, or that of one that was killed."""
+        """Return the process id in the file: the holder's, or that of one that was killed."""
         return self.path.read_text().strip() if self.path.exists() else ""
 
     def release(self) -> None:
-        """Give the claim back after a clean stop."""
-        if self._file is not None:
-            self._file.truncate(0)
-            self._file.close()
-            self._file = None
+        """Release the lock after a clean stop."""
+        if self._lock.is_locked:
+            self.path.write_text("")
+            self._lock.release()
+
+
+def running_ports(state: Path) -> list[int]:
+    """Return the ports on which Needs You runs from a state folder, in order."""
+    return sorted(
+        int(file.stem.removeprefix("up-"))
+        for file in state.glob("up-*.lock")
+        if file.read_text() and _is_locked(file)
+    )
+
+
+def _is_locked(file: Path) -> bool:
+    lock = FileLock(file, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return True
+    lock.release()
+    return False

@@ -1,4 +1,4 @@
-"""What the operating system says about a process, on Linux and on macOS."""
+"""Ask the operating system about a process, on Linux and on macOS."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class ProcessFacts:
-    """One living or unreaped process: its command line as words (empty for a zombie)."""
+    """A living or unreaped process and its command line (empty for a zombie)."""
 
     pid: int
     command: tuple[str, ...]
@@ -25,7 +25,7 @@ def look_up(pid: int) -> ProcessFacts | None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether ``pid`` still does anything: a zombie that nobody reaped does not."""
+    """Return whether ``pid`` runs; a zombie does not."""
     facts = look_up(pid)
     return facts is not None and not facts.zombie
 

@@ -1,4 +1,4 @@
-"""The secret that signs sessions and links, kept in the state folder when none is configured."""
+"""The secret that signs sessions and links, stored in the state folder if none is configured."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from workspace.local.state import StateError, make_state_folder
 
 
 def load_secret_key(state: Path) -> str:
-    """The state folder's own secret key, made on first use, readable by its owner only.
+    """Return the secret key of the state folder; make it on first use, readable by its owner only.
 
-    A folder that cannot be used gives a key for this process alone, so that commands which need
-    none still run; ``up`` says that the folder is unwritable before anything is signed.
+    If the folder cannot be used, return a key for this process alone: commands that sign nothing
+    still run, and ``up`` reports the folder before anything is signed.
     """
     path = state / "secret_key"
     try:
@@ -27,7 +27,7 @@ def load_secret_key(state: Path) -> str:
 
 
 def _write_once(path: Path, key: str) -> None:
-    """Put the key there whole or not at all; of several processes at once the first one's stays."""
+    """Write the key whole or not at all; of several processes at once the first one wins."""
     fresh = path.with_name(f".{path.name}-{os.getpid()}")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(key)

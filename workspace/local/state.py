@@ -1,4 +1,4 @@
-"""The state folder: what Needs You must remember on this machine, and who may use it."""
+"""The state folder: where Needs You keeps its data on this machine."""
 
 import os
 from collections.abc import MutableSequence
@@ -8,11 +8,11 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 class StateError(Exception):
-    """The state folder cannot be used; the text is one sentence for whoever started us."""
+    """The state folder cannot be used. The text is one sentence for the person who started us."""
 
 
 def state_dir() -> Path:
-    """Where the state folder is: NEEDS_YOU_STATE, or a place by who we are. Makes nothing.
+    """Return the state folder: NEEDS_YOU_STATE, or a default for this user. Creates nothing.
 
     Root's is under /var/lib, because the account that runs PostgreSQL for root must reach it.
     """
@@ -28,11 +28,11 @@ def state_dir() -> Path:
 
 
 def make_state_folder(state: Path) -> None:
-    """Make the folder if it is missing; raise StateError when it cannot be written."""
+    """Create the folder if it is missing. Raises StateError if it cannot be written."""
     try:
         if not state.exists():
             state.mkdir(parents=True, exist_ok=True)
-            # Root's database account passes through; nobody but root lists the folder.
+            # Root's database account passes through; only root lists the folder.
             state.chmod(0o711 if os.geteuid() == 0 else 0o700)
         probe = state / f".probe-{os.getpid()}"
         probe.touch()
@@ -45,13 +45,18 @@ def make_state_folder(state: Path) -> None:
 
 
 def take_state_option(arguments: MutableSequence[str]) -> None:
-    """Turn `--state DIR` of the command line into NEEDS_YOU_STATE.
+    """Take `--state DIR` out of any command's line and set NEEDS_YOU_STATE to it.
 
-    The settings read the environment when they are imported, which is before any command parses
-    its options.
+    The settings read the environment when they are imported, which is before a command parses its
+    options. What follows `--` belongs to another command.
     """
-    for position, word in enumerate(arguments):
-        if word == "--state" and position + 1 < len(arguments):
-            os.environ["NEEDS_YOU_STATE"] = str(Path(arguments[position + 1]).absolute())
-        elif word.startswith("--state="):
-            os.environ["NEEDS_YOU_STATE"] = str(Path(word.partition("=")[2]).absolute())
+    position = 1
+    while position < len(arguments) and arguments[position] != "--":
+        option, sign, folder = arguments[position].partition("=")
+        if option != "--state" or not (sign or position + 1 < len(arguments)):
+            position += 1
+            continue
+        if not sign:
+            folder = arguments.pop(position + 1)
+        del arguments[position]
+        os.environ["NEEDS_YOU_STATE"] = str(Path(folder).absolute())

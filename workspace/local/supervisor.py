@@ -1,4 +1,4 @@
-"""Child processes that are kept running, and that end together with their supervisor."""
+"""Keep child processes running, and end them together with their supervisor."""
 
 import contextlib
 import os
@@ -12,13 +12,13 @@ from workspace.local.follow_supervisor import SUPERVISOR
 
 FIRST_PAUSE = 0.2  # seconds before a restart; doubles with every early death
 LONGEST_PAUSE = 5.0
-LIVED_LONG = 30.0  # seconds after which a death says nothing about the next start
+LIVED_LONG = 30.0  # seconds; a later death does not count as an early one
 STOP_SECONDS = 6.0
 
 
 @dataclass
 class Child:
-    """One supervised command, in a session of its own: Ctrl-C reaches only its supervisor."""
+    """A supervised command in its own session, so that Ctrl-C reaches only the supervisor."""
 
     name: str
     command: Sequence[str]
@@ -29,7 +29,7 @@ class Child:
     _due: float = field(default=0.0, init=False)
 
     def start(self) -> None:
-        """Start the command; it follows us when we die without a word."""
+        """Start the command. It ends when we end, even if we are killed."""
         self.process = subprocess.Popen(
             list(self.command),
             env={**os.environ, SUPERVISOR: str(os.getpid())},
@@ -40,7 +40,7 @@ class Child:
         self._started = time.monotonic()
 
     def tend(self, say: Callable[[str], None]) -> None:
-        """Start the command again when it ended, whatever it ended with, after a small pause."""
+        """Restart the command after a short pause if it ended, with whatever exit code."""
         now = time.monotonic()
         if self.process is not None:
             if self.process.poll() is None:
@@ -49,17 +49,17 @@ class Child:
             self._sweep()
             self.deaths = 1 if now - self._started > LIVED_LONG else self.deaths + 1
             self._due = now + pause_after(self.deaths)
-            say(f"The {self.name} process ended ({how_it_ended(code)}); starting it again")
+            say(f"The {self.name} process ended ({how_it_ended(code)}); restarting it")
         if now >= self._due:
             self.start()
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal the whole process group, so that what the command started goes with it."""
+        """Signal the whole process group: the command and everything it started."""
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, number)
 
     def wait_until(self, deadline: float) -> None:
-        """Wait for the end; whoever lives past the deadline is killed."""
+        """Wait for the end; kill the command if it lives past the deadline."""
         if self.process is None:
             return
         try:
@@ -70,7 +70,7 @@ class Child:
         self._sweep()
 
     def _sweep(self) -> None:
-        """End what an ended command left in its process group."""
+        """Kill what an ended command left in its process group."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -78,26 +78,26 @@ class Child:
 
 
 class Supervisor:
-    """A few children that start together and stop together. ``say`` prints one line."""
+    """Child processes that start and stop together. ``say`` prints one line."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.children: list[Child] = []
         self._say = say
 
     def start(self, name: str, command: Sequence[str], pass_fds: Sequence[int] = ()) -> Child:
-        """Start one more child and keep it running from now on."""
+        """Start another child and keep it running."""
         child = Child(name, command, pass_fds)
         self.children.append(child)
         child.start()
         return child
 
     def tend(self) -> None:
-        """Start again whatever ended; call it a few times a second."""
+        """Restart every child that ended. Call this a few times a second."""
         for child in self.children:
             child.tend(self._say)
 
     def stop(self) -> None:
-        """Ask every child to stop, and kill those that do not within a few seconds."""
+        """Ask every child to stop, and kill those that do not stop within a few seconds."""
         for child in self.children:
             child.signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
@@ -106,12 +106,12 @@ class Supervisor:
 
 
 def pause_after(deaths: int) -> float:
-    """Seconds before the next start, after so many early deaths in a row."""
+    """Return the seconds before the next start after a number of early deaths in a row."""
     return min(FIRST_PAUSE * 2.0 ** min(deaths - 1, 10), LONGEST_PAUSE)
 
 
 def how_it_ended(code: int) -> str:
-    """A return code of subprocess in words."""
+    """Describe a return code of subprocess."""
     if code >= 0:
         return f"exit code {code}"
     return f"killed by {signal.Signals(-code).name}"

@@ -1,4 +1,4 @@
-"""Everything that `manage.py up` brings up on one machine, and takes down again."""
+"""Start everything that `manage.py up` runs on one machine, and stop it again."""
 
 import http.client
 import os
@@ -26,8 +26,8 @@ from workspace.local.supervisor import Supervisor
 
 READY_SECONDS = 60.0
 EARLY_DEATHS = 3  # of the web process, before it ever answered
-EARLY_ERRORS = 10  # answers that say the web process does not work, before one that it does
-WORKING = range(200, 500)  # a redirect to https, or a host that is not allowed, is an answer too
+EARLY_ERRORS = 10  # responses with a server error, before the first good one
+WORKING = range(200, 500)  # a redirect to https or a refused host is an answer too
 TEND_SECONDS = 0.2
 LOOK_AT_DATABASE_SECONDS = 2.0
 LAST_ONE_ENDS_SECONDS = 10.0
@@ -40,7 +40,7 @@ class StopRequested(BaseException):
 
 @dataclass(frozen=True)
 class Plan:
-    """What to bring up."""
+    """What to start."""
 
     host: str
     port: int
@@ -49,9 +49,9 @@ class Plan:
 
 
 def run_workspace(plan: Plan, say: Callable[[str], None]) -> None:
-    """Bring everything up, keep it up until asked to stop, and take it down.
+    """Start everything, keep it running until asked to stop, and stop it.
 
-    ``say`` prints one line. Raises CannotRunError when it cannot start.
+    ``say`` prints one line. Raises CannotRunError if it cannot start.
     """
     with stopping_on_signals(), ExitStack() as down:
         try:
@@ -75,7 +75,7 @@ def run_workspace(plan: Plan, say: Callable[[str], None]) -> None:
 
 @contextmanager
 def stopping_on_signals() -> Iterator[None]:
-    """Turn the first signal that asks us to stop into StopRequested, and ignore the next ones."""
+    """Raise StopRequested at the first signal that asks us to stop; ignore later ones."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         for asked in asking:
@@ -83,7 +83,7 @@ def stopping_on_signals() -> Iterator[None]:
         raise StopRequested
 
     every = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    # What was ignored when we started stays ignored: that is how nohup works.
+    # A signal that was ignored when we started stays ignored: that is how nohup works.
     asking = [number for number in every if signal.getsignal(number) is not signal.SIG_IGN]
     before = [signal.signal(number, stop) for number in asking]
     try:
@@ -95,26 +95,26 @@ def stopping_on_signals() -> Iterator[None]:
 
 @contextmanager
 def taken_port(plan: Plan) -> Iterator[socket.socket]:
-    """Listen on the port before anything is started, so that two at once cannot both go on."""
+    """Listen on the port before anything starts, so that of two at once only one continues."""
     state = state_dir()
     make_state_folder(state)
-    claim = InstanceLock(state, plan.port)
-    free = plan.port == 0 or claim.take()
+    lock = InstanceLock(state, plan.port)
+    free = plan.port == 0 or lock.take()
     if not free:
         raise CannotRunError(
-            f"Needs You runs already from {state} on port {plan.port} (process {claim.holder()}): "
-            "use that one, stop it, or choose another port with --port.",
+            f"Needs You is already running from {state} on port {plan.port} (process {lock.holder()}): "
+            "use that instance, stop it, or choose another port with --port.",
             code=3,
         )
     try:
-        with _listening(plan, patient=claim.left_by_killed) as listener:
+        with _listening(plan, patient=lock.left_by_killed) as listener:
             yield listener
     finally:
-        claim.release()
+        lock.release()
 
 
 def _listening(plan: Plan, *, patient: bool) -> socket.socket:
-    """Listen. The web process of an `up` that was killed may need a moment until it is gone too."""
+    """Listen. The web process of a killed `up` may take a moment to end."""
     deadline = time.monotonic() + LAST_ONE_ENDS_SECONDS
     while True:
         try:
@@ -127,7 +127,7 @@ def _listening(plan: Plan, *, patient: bool) -> socket.socket:
 
 @contextmanager
 def database_up(say: Callable[[str], None]) -> Iterator[LocalPostgres | None]:
-    """The database of DATABASE_URL when it answers, else the private one, started."""
+    """Check the database of DATABASE_URL, or start the private one if there is none."""
     url = os.environ.get("DATABASE_URL")
     if url:
         check_database(url)
@@ -145,10 +145,10 @@ def database_up(say: Callable[[str], None]) -> Iterator[LocalPostgres | None]:
 
 
 def start_children(supervisor: Supervisor, listener: socket.socket, *, workers: int) -> None:
-    """Start the web process on our socket, and so many workers."""
+    """Start the web process on our socket, and the workers."""
     manage = [sys.executable, str(PROJECT / "manage.py")]
     if listener.family == socket.AF_INET6:
-        # daphne takes over IPv4 sockets only; this one it opens by itself.
+        # daphne can take over IPv4 sockets only, so it opens this one itself.
         host, port = listener.getsockname()[:2]
         listener.close()
         supervisor.start("web", [*manage, "web", "--host", host, "--port", str(port)])
@@ -160,7 +160,10 @@ def start_children(supervisor: Supervisor, listener: socket.socket, *, workers: 
 
 
 def wait_until_healthy(address: str, supervisor: Supervisor) -> None:
-    """Wait for the first answer of the web process; give up on one that dies or only errs."""
+    """Wait for the first good response of the web process.
+
+    Raises CannotRunError if it keeps dying or responds with errors only.
+    """
     web = supervisor.children[0]
     deadline = time.monotonic() + READY_SECONDS
     errors = 0
@@ -168,17 +171,17 @@ def wait_until_healthy(address: str, supervisor: Supervisor) -> None:
         supervisor.tend()
         errors += status is not None
         if web.deaths >= EARLY_DEATHS or errors >= EARLY_ERRORS or time.monotonic() > deadline:
-            raise CannotRunError("The web process does not work; what it said is above.")
+            raise CannotRunError("The web process does not work; see its output above.")
         time.sleep(TEND_SECONDS)
 
 
 def address_answers(address: str, path: str) -> bool:
-    """Whether a GET is answered by a working web process."""
+    """Return whether a working web process answers a GET."""
     return status_of(address, path) in WORKING
 
 
 def status_of(address: str, path: str) -> int | None:
-    """The HTTP status of a GET, or None without an answer. No proxy stands in between."""
+    """Return the HTTP status of a GET, or None without a response. Proxies are not used."""
     place = urlsplit(address)
     connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
     try:
@@ -191,7 +194,7 @@ def status_of(address: str, path: str) -> int | None:
 
 
 def allowed_host(local: str) -> str:
-    """``local`` (host:port) itself, or the first host that ALLOWED_HOSTS lets in instead."""
+    """Return ``local`` (host:port) if ALLOWED_HOSTS accepts it, else the first allowed host."""
     host, _ = split_domain_port(local)
     if not settings.ALLOWED_HOSTS or validate_host(host, settings.ALLOWED_HOSTS):
         return local
@@ -199,7 +202,7 @@ def allowed_host(local: str) -> str:
 
 
 def address_to_open(address: str) -> str:
-    """Where a browser opens Needs You: this machine's address, or the host that is allowed."""
+    """Return the address to open in a browser: this machine's, or that of the allowed host."""
     local = urlsplit(address)
     host = allowed_host(local.netloc)
     if host == local.netloc:
@@ -208,7 +211,7 @@ def address_to_open(address: str) -> str:
 
 
 def entry_path() -> str:
-    """A one-time sign-in path for the owner, or the front page while there is nobody to sign in."""
+    """Return a one-time sign-in path for the owner, or the front page while no user exists."""
     people = User.objects.filter(is_active=True)
     person = people.filter(username=OWNER).first() or people.filter(is_superuser=True).first()
     return issue_path(person) if person else "/"
@@ -217,28 +220,28 @@ def entry_path() -> str:
 def keep_running(
     supervisor: Supervisor, database: LocalPostgres | None, say: Callable[[str], None]
 ) -> None:
-    """Start again whatever ends, until StopRequested."""
+    """Restart whatever ends, until StopRequested."""
     next_look = 0.0
     while True:
         supervisor.tend()
         if database is not None and time.monotonic() > next_look:
             if database.server.pid() is None:
-                say("PostgreSQL ended; starting it again")
-                _start_again(database, say)
+                say("PostgreSQL ended; restarting it")
+                _restart(database, say)
             next_look = time.monotonic() + LOOK_AT_DATABASE_SECONDS
         time.sleep(TEND_SECONDS)
 
 
 def leave(database: LocalPostgres, say: Callable[[str], None]) -> None:
-    """Stop the private PostgreSQL unless another process of this state folder is on it."""
+    """Stop the private PostgreSQL unless another process uses it."""
     try:
         if not database.leave():
-            say("PostgreSQL goes on: something else uses it")
+            say("PostgreSQL keeps running: another process uses it")
     except (OSError, PostgresError) as error:
         say(f"PostgreSQL was not stopped: {error}")
 
 
-def _start_again(database: LocalPostgres, say: Callable[[str], None]) -> None:
+def _restart(database: LocalPostgres, say: Callable[[str], None]) -> None:
     try:
         database.start()
     except PostgresError as error:

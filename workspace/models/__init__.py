@@ -1,6 +1,7 @@
-"""What the workspace itself remembers: sign-in links, API keys, what is to be told outside.
+"""The models of the workspace: sign-in links, API keys, outbox and webhooks.
 
-Each protocol's own models stand with the protocol; they are imported here so that Django finds them.
+The models of a protocol are in the protocol's package. They are imported here so that Django finds
+them.
 """
 
 from workspace.models.entry import EntryLink

@@ -1,4 +1,4 @@
-"""Keys by which programs come in."""
+"""API keys of programs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Scope(models.TextChoices):
 
 
 class ApiKey(models.Model):
-    """A key, by its public prefix and the hash of the whole: a stolen table opens nothing.
+    """A key: its public prefix and the hash of the whole, so that a stolen table is useless.
 
-    With an ``agent`` it reaches that agent only; with a ``person`` it acts as that person, and only
-    on what the person owns. ``last_used_at`` is coarse: it moves once in a few minutes.
+    With an ``agent`` it reaches only that agent; with a ``person`` it acts as that person, on the
+    agents that the person owns. ``last_used_at`` is coarse: it changes once in a few minutes.
     """
 
     name = models.CharField(max_length=100)
@@ -89,5 +89,5 @@ class ApiKey(models.Model):
 
     @property
     def is_an_agents(self) -> bool:
-        """Whether no person stands behind it: such a key answers nothing."""
+        """Whether the key has no person: such a key never answers."""
         return self.person_id is None

@@ -1,4 +1,4 @@
-"""What is to be told outside, written in the transaction in which it happened."""
+"""Events to report to the outside, written in the transaction in which they happen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workspace.models.webhooks import WebhookEndpoint
 
 
 class OutboxKind(models.TextChoices):
-    """What can be told. Nothing else leaves."""
+    """The kinds of events that are reported. Nothing else leaves."""
 
     ASK_OPENED = "ask.opened", "A question was asked"
     ASK_ANSWERED = "ask.answered", "A question was answered"
@@ -26,15 +26,15 @@ class OutboxKind(models.TextChoices):
 
 
 def new_uid() -> str:
-    """The name of an item, the same at every attempt and at every sink."""
+    """Return a new id of an item, which is the same at every attempt and every sink."""
     return f"evt_{uuid.uuid4().hex}"
 
 
 class OutboxItem(models.Model):
-    """One thing that happened. ``spread_at`` is when its deliveries were made out.
+    """An event to report. ``spread_at`` is the time when its deliveries were created.
 
-    ``subject`` is ``ask:<id>`` or ``session:<id>``; ``seq`` is the session's event, by which a
-    receiver puts items in order.
+    ``subject`` is ``ask:<id>`` or ``session:<id>``; ``seq`` is the number of the session's event, by
+    which a receiver orders items.
     """
 
     uid = models.CharField(max_length=40, unique=True, default=new_uid)
@@ -66,10 +66,10 @@ class DeliveryState(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One item on its way to one sink: a webhook's endpoint, or the command hook (none).
+    """The delivery of an item to a sink: a webhook's endpoint, or the command hook (None).
 
-    ``next_try`` is also the lease of an attempt under way: it lies ahead while somebody tries, so
-    that a courier's death only delays. ``attempts`` counts the claims and fences their results.
+    ``next_try`` is also the lease of a running attempt: it is in the future meanwhile, so that the
+    death of a courier only delays the delivery. ``attempts`` counts claims and fences their results.
     """
 
     item = models.ForeignKey(OutboxItem, on_delete=models.CASCADE, related_name="deliveries")

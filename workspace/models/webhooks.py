@@ -1,4 +1,4 @@
-"""Where webhooks go."""
+"""Endpoints of webhooks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.utils import timezone
 
 
 class WebhookEndpoint(models.Model):
-    """A person's endpoint: it is told what happens to the agents that the person owns.
+    """A person's endpoint: it receives events of the agents that the person owns.
 
-    ``kinds`` empty means every kind. ``secret`` signs; it is readable here because it must be, as
-    ``whsec_`` and base64; the one before it signs beside it until ``former_until``. ``failures``
-    counts in a row; ``paused_until`` is the open breaker.
+    Empty ``kinds`` mean every kind. ``secret`` is ``whsec_`` and base64; it is stored readable because
+    it signs. The previous secret signs too until ``former_until``. ``failures`` counts failures in a
+    row; ``paused_until`` is set while the breaker is open.
     """
 
     url = models.CharField(max_length=1000)
@@ -47,6 +47,6 @@ class WebhookEndpoint(models.Model):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Those that sign now, the present one first."""
+        """The secrets that sign now, the current one first."""
         overlaps = self.former_until is not None and self.former_until > timezone.now()
         return (self.secret, self.former_secret) if overlaps else (self.secret,)

@@ -1,1 +1,1 @@
-"""What is told outside: an outbox, a command hook and signed webhooks."""
+"""Report events to the outside: an outbox, a command hook and signed webhooks."""

@@ -1,6 +1,6 @@
-"""An endpoint that fails again and again is left alone for a while, and at last switched off.
+"""Pause an endpoint that keeps failing, and finally switch it off.
 
-While the breaker is open its deliveries wait and spend no attempts; then one of them goes ahead.
+While the breaker is open, deliveries wait and use no attempts. After the pause one delivery probes.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from django.db.models import F, QuerySet
 from agents.db.expressions import database_now
 from workspace.models import Delivery, DeliveryState, WebhookEndpoint
 
-#: So many failures in a row open the breaker; so many switch the endpoint off.
+#: Failures in a row that open the breaker, and that switch the endpoint off.
 OPENS_AFTER = 5
 OFF_AFTER = 50
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=1)
-#: How long a delivery that goes ahead keeps the others back.
+#: How long a probing delivery holds the others back.
 PROBE = timedelta(seconds=30)
 
 
 def hold_endpoint(endpoint_id: int) -> None:
-    """Lock an endpoint, before any of its deliveries: whoever changes both takes them in this order."""
+    """Lock an endpoint. Always lock it before its deliveries, to avoid deadlocks."""
     list(_locked(WebhookEndpoint.objects.filter(pk=endpoint_id)))
 
 
@@ -33,9 +33,10 @@ def _locked(endpoints: QuerySet[WebhookEndpoint], *, waits: bool = True) -> Quer
 
 
 def probing_once(rows: list[Delivery]) -> list[Delivery]:
-    """Of locked deliveries to a failing endpoint only the first, which also keeps other couriers back.
+    """Return the locked deliveries to attempt: for a failing endpoint only the first, as a probe.
 
-    None of an endpoint that another has locked: who holds deliveries never waits for an endpoint.
+    The probe holds other couriers back. An endpoint that another transaction has locked is skipped,
+    because a transaction that has locked deliveries must never wait for an endpoint.
     """
     failing = [pk for row in rows if (pk := _failing_endpoint(row)) is not None]
     if not failing:
@@ -58,14 +59,14 @@ def _failing_endpoint(row: Delivery) -> int | None:
 
 
 def record_success(endpoint_id: int) -> None:
-    """An attempt succeeded: all is well again."""
+    """Record a successful attempt: reset the failures and close the breaker."""
     WebhookEndpoint.objects.filter(pk=endpoint_id, failures__gt=0).update(
         failures=0, paused_until=None, last_error=""
     )
 
 
 def record_failure(endpoint_id: int, error: str) -> None:
-    """An attempt failed. Inside a transaction that holds the endpoint."""
+    """Record a failed attempt. The transaction must have locked the endpoint."""
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(
         failures=F("failures") + 1, last_error=error
     )
@@ -80,13 +81,13 @@ def record_failure(endpoint_id: int, error: str) -> None:
 
 
 def pause_after(failures: int) -> timedelta:
-    """How long the breaker stays open: a minute, doubling to an hour."""
+    """Return how long the breaker stays open: a minute, doubling to an hour."""
     doublings = min(failures - OPENS_AFTER, 10)
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
 def switch_off_endpoint(endpoint_id: int, why: str) -> None:
-    """Stop telling a held endpoint anything; what still waited for it is given up."""
+    """Switch off a locked endpoint and give up its queued deliveries."""
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(
         active=False, paused_until=None, last_error=why[:500]
     )

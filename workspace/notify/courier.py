@@ -1,8 +1,7 @@
-"""Delivers what the outbox holds, in the worker, for as long as it runs.
+"""Deliver the items of the outbox, in the worker, until it stops.
 
-At most four commands and four webhooks are under way at once, each for a bounded time, so that a
-slow receiver holds up nothing but its own queue. Whoever answers a question never waits for any of
-this.
+At most four commands and four webhooks run at once, each for a bounded time, so that a slow receiver
+delays only its own queue. Answering a question never waits for a delivery.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ _SENDERS: dict[Sink, Callable[[Parcel], Awaitable[None]]] = {
 
 
 class Courier:
-    """One process's share of the delivering."""
+    """Delivers items in one process."""
 
     def __init__(self) -> None:
         self._under_way: dict[Sink, set[asyncio.Task[None]]] = {sink: set() for sink in Sink}
         self._pruned_at = time.monotonic()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Deliver until asked to stop; what is under way then is ended and put back."""
+        """Deliver until asked to stop; then cancel the running attempts and return their deliveries."""
         _check_settings()
         try:
             while not stop.is_set():
@@ -50,13 +49,13 @@ class Courier:
                     await self.round()
                     await self._prune()
                 except Exception:
-                    log.exception("The courier stumbled and goes on.")
+                    log.exception("The courier failed and continues.")
                 await self._wait(stop)
         finally:
             await self._end()
 
     async def round(self) -> int:
-        """Make out what is new and start what is due; how many attempts were started."""
+        """Spread new items and start due deliveries; return the number of started attempts."""
         if not await in_database(deliveries.anything_due):
             return 0
         started = 0
@@ -73,17 +72,17 @@ class Courier:
             await in_database(deliveries.prune_deliveries)
 
     async def finish(self) -> None:
-        """Wait for everything that is under way."""
+        """Wait for all running attempts."""
         while tasks := set().union(*self._under_way.values()):
             await asyncio.wait(tasks)
 
     def _start(self, sink: Sink, parcel: Parcel) -> None:
-        task = asyncio.create_task(_deliver(sink, parcel), name=f"tell {parcel.uid}")
+        task = asyncio.create_task(_deliver(sink, parcel), name=f"deliver {parcel.uid}")
         self._under_way[sink].add(task)
         task.add_done_callback(self._under_way[sink].discard)
 
     async def _wait(self, stop: asyncio.Event) -> None:
-        """Until it is time to look again, a courier is free again, or all is over."""
+        """Wait until it is time to look again, an attempt ended, or the courier stops."""
         stopping = asyncio.create_task(stop.wait())
         tasks = set().union(*self._under_way.values())
         await asyncio.wait(
@@ -102,13 +101,13 @@ def _check_settings() -> None:
     unknown = sorted(set(settings.NEEDS_YOU_EVENT_HOOK_KINDS) - set(OutboxKind.values))
     if unknown:
         names = ", ".join(unknown)
-        log.warning("NEEDS_YOU_EVENT_HOOK_KINDS names %s, which is no kind of event.", names)
+        log.warning("NEEDS_YOU_EVENT_HOOK_KINDS names %s, which is not a kind of event.", names)
 
 
 async def _deliver(sink: Sink, parcel: Parcel) -> None:
     try:
         if not await in_database(deliveries.still_wanted, parcel):
-            raise Undelivered("Its owner no longer owns the agent.", for_good=True)
+            raise Undelivered("The owner of the webhook no longer owns the agent.", for_good=True)
         await _SENDERS[sink](parcel)
     except Undelivered as error:
         await in_database(deliveries.mark_failed, parcel, error)
@@ -117,7 +116,7 @@ async def _deliver(sink: Sink, parcel: Parcel) -> None:
             await in_database_within(PUT_BACK_PATIENCE, deliveries.return_delivery, parcel)
         raise
     except Exception as error:
-        log.exception("Delivery %s broke.", parcel.delivery_id)
+        log.exception("Delivery %s failed unexpectedly.", parcel.delivery_id)
         await in_database(
             deliveries.mark_failed, parcel, Undelivered(f"{type(error).__name__}: {error}")
         )
@@ -126,7 +125,7 @@ async def _deliver(sink: Sink, parcel: Parcel) -> None:
 
 
 async def deliver_all() -> int:
-    """Deliver what is due now and return; how many attempts. For a command and for tests."""
+    """Deliver what is due now; return the number of attempts. For tests."""
     courier, attempts = Courier(), 0
     while started := await courier.round():
         attempts += started

@@ -1,7 +1,7 @@
-"""The outbox's rows: made out to sinks, claimed for an attempt, delivered or tried again.
+"""Deliveries of outbox items: spread to sinks, claimed for an attempt, delivered or retried.
 
-Every claim ends by itself: a courier that dies in an attempt only delays it. So whatever is told is
-told at least once, and a receiver knows a second time by the item's ``id``.
+Every claim expires, so a courier that dies during an attempt only delays it. Each item is therefore
+delivered at least once; a receiver recognises a repetition by the item's ``id``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from workspace.notify import breaker, payloads, recipients
 from workspace.notify.errors import Undelivered
 
 BATCH = 100
-#: Longer than any attempt: when it is over, an attempt of which nothing was heard is made again.
+#: Longer than any attempt: an attempt without a result by then is repeated.
 LEASE = timedelta(seconds=30)
-#: Seconds to wait after each failed attempt; after the last one the delivery is given up.
+#: Seconds to wait after each failed attempt. After the last one the delivery is given up.
 PAUSES = (5, 30, 120, 600, 1800, 7200, 18_000)
 MAX_ATTEMPTS = len(PAUSES) + 1
 KEPT = timedelta(days=30)
@@ -36,7 +36,7 @@ MAX_ERROR = 500
 
 
 class Sink(Enum):
-    """The two kinds of places to deliver to, each with its own share of couriers."""
+    """The two kinds of receivers, each with its own limit of simultaneous attempts."""
 
     HOOK = "hook"
     WEBHOOK = "webhook"
@@ -44,7 +44,7 @@ class Sink(Enum):
 
 @dataclass(frozen=True)
 class Parcel:
-    """A claimed delivery: what to say and where. ``at`` is ISO 8601; ``attempt`` fences results."""
+    """A claimed delivery: content and receiver. ``at`` is ISO 8601; ``attempt`` fences results."""
 
     delivery_id: int
     attempt: int
@@ -60,18 +60,18 @@ class Parcel:
 
 
 def anything_due() -> bool:
-    """Make out what is new; whether a courier has something to do then.
+    """Spread new items; return whether a delivery is due.
 
-    An idle look costs two short queries.
+    While nothing is due this costs two short queries.
     """
     if _NEW.rows():
         spread_outbox()
     return bool(_ANY_DUE.rows())
 
 
-def _any(found: QuerySet[Any]) -> QuerySet[Any, Any]:
-    """One of them, whichever: in order, PostgreSQL might look for it among all that is done."""
-    return found.order_by().values_list("pk")[:1]
+def _any(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
+    """Select any one row. With an order, PostgreSQL might scan all rows that are done."""
+    return rows.order_by().values_list("pk")[:1]
 
 
 _NEW = Prepared(lambda: _any(OutboxItem.objects.filter(spread_at=None)), of=())
@@ -82,7 +82,10 @@ _ANY_DUE = Prepared(
 
 @transaction.atomic
 def spread_outbox() -> int:
-    """Make out new items to every sink that wants them; how many items. Safe to run anywhere."""
+    """Create deliveries of new items to every sink that wants them; return the number of items.
+
+    Several processes may do this at once.
+    """
     items = list(
         OutboxItem.objects.select_for_update(skip_locked=True)
         .filter(spread_at=None)
@@ -102,13 +105,13 @@ def spread_outbox() -> int:
 
 
 def _complete(items: Collection[OutboxItem]) -> None:
-    """Fill in what is said about asks, once: every attempt says the same."""
+    """Complete the payloads about asks once, so that every attempt sends the same."""
     about = {item: ask_id for item in items if (ask_id := recipients.ask_of(item)) is not None}
     asks = Ask.objects.select_related("gate", "verdict__decided_by", "verdict__option")
-    found = asks.prefetch_related("options").in_bulk(about.values())
+    by_id = asks.prefetch_related("options").in_bulk(about.values())
     for item, ask_id in about.items():
-        if ask_id in found:
-            item.payload = payloads.ask_payload(item.payload, item.kind, found[ask_id])
+        if ask_id in by_id:
+            item.payload = payloads.ask_payload(item.payload, item.kind, by_id[ask_id])
     OutboxItem.objects.bulk_update(about, ["payload"])
 
 
@@ -123,7 +126,7 @@ def _sinks(item: OutboxItem, endpoints: list[WebhookEndpoint]) -> Iterable[Webho
 
 @transaction.atomic
 def claim_deliveries(sink: Sink, limit: int) -> list[Parcel]:
-    """Up to ``limit`` deliveries that are due, claimed for one attempt each."""
+    """Claim up to ``limit`` due deliveries for one attempt each."""
     rows = breaker.probing_once(list(_due(sink).order_by("next_try", "pk")[:limit]))
     if not rows:
         return []
@@ -164,13 +167,13 @@ def _parcel(row: Delivery) -> Parcel:
 
 
 def still_wanted(parcel: Parcel) -> bool:
-    """Whether it still concerns the endpoint's owner. A hook belongs to the whole machine."""
+    """Return whether the item still concerns the owner of the endpoint; a hook wants all."""
     return parcel.endpoint_id is None or recipients.still_concerned(parcel.delivery_id)
 
 
 @transaction.atomic
 def mark_delivered(parcel: Parcel) -> None:
-    """The sink took it. Said again or too late, it changes nothing."""
+    """Record that the sink accepted the item. A repeated or late call changes nothing."""
     _hold_endpoint(parcel)
     held = _held(parcel).update(state=DeliveryState.DELIVERED, delivered_at=Now(), last_error="")
     if held and parcel.endpoint_id is not None:
@@ -179,7 +182,7 @@ def mark_delivered(parcel: Parcel) -> None:
 
 @transaction.atomic
 def mark_failed(parcel: Parcel, error: Undelivered) -> None:
-    """The sink did not take it: it is tried again after a while, or given up."""
+    """Record that the attempt failed: retry the delivery later, or give it up."""
     why = str(error).replace("\x00", "\ufffd")[:MAX_ERROR]
     _hold_endpoint(parcel)
     if error.for_good or parcel.attempt >= MAX_ATTEMPTS:
@@ -200,18 +203,18 @@ def _hold_endpoint(parcel: Parcel) -> None:
 
 
 def return_delivery(parcel: Parcel) -> None:
-    """A courier that stops puts back what it had not finished."""
+    """Return an unfinished delivery to the queue, because the courier stops."""
     _held(parcel).update(next_try=Now(), attempts=F("attempts") - 1)
 
 
 def pause_after(attempt: int) -> timedelta:
-    """How long to wait after that failed attempt, with a tenth of jitter."""
+    """Return how long to wait after a failed attempt, with up to 10 % of jitter."""
     seconds = PAUSES[min(attempt, len(PAUSES)) - 1]
     return timedelta(seconds=seconds * (1 + random.random() / 10))  # noqa: S311
 
 
 def prune_deliveries() -> int:
-    """Remove old items of which nothing is to be delivered any more; how many rows."""
+    """Delete old items without queued deliveries; return the number of deleted rows."""
     queued = Delivery.objects.filter(item=OuterRef("pk"), state=DeliveryState.QUEUED)
     old = OutboxItem.objects.filter(
         ~Exists(queued), spread_at__isnull=False, created_at__lt=Now() - KEPT
@@ -221,7 +224,7 @@ def prune_deliveries() -> int:
 
 
 def _held(parcel: Parcel) -> QuerySet[Delivery]:
-    """The delivery while this attempt is the one that counts."""
+    """Select the delivery if this attempt is still the current one."""
     return Delivery.objects.filter(
         pk=parcel.delivery_id, attempts=parcel.attempt, state=DeliveryState.QUEUED
     )

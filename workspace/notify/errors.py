@@ -2,9 +2,9 @@ from __future__ import annotations
 
 
 class Undelivered(Exception):
-    """A sink did not take an item; the message says why.
+    """A sink did not accept an item; the message says why.
 
-    ``for_good``: trying again is no use. ``gone``: the sink wants nothing more at all.
+    ``for_good``: do not retry. ``gone``: the sink wants no more items at all.
     """
 
     def __init__(self, why: str, *, for_good: bool = False, gone: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""The command hook: one command, started for each event with one JSON object on its standard input.
+"""The command hook: a command that runs for each event with a JSON object on its standard input.
 
-It runs as a process group of its own, in the state folder, with a minimal environment, for ten
-seconds at most. Exit code 0 means taken.
+It runs in its own process group, in the state folder, with a minimal environment, for at most ten
+seconds. Exit code 0 means that it accepted the event.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OUTPUT_LIMIT = 1024 * 1024
 
 
 def as_json(parcel: Parcel) -> dict[str, Any]:
-    """{"id", "kind", "at", "actor", "subject", "payload"}: what the command reads."""
+    """Return the input of the command: {"id", "kind", "at", "actor", "subject", "payload"}."""
     return {
         "id": parcel.uid,
         "kind": parcel.kind,
@@ -35,7 +35,7 @@ def as_json(parcel: Parcel) -> dict[str, Any]:
 
 
 async def run_hook(parcel: Parcel) -> None:
-    """Tell the command. Raises Undelivered; however this ends, nothing of the command runs on."""
+    """Run the command for an event. Raises Undelivered. No process of it outlives this call."""
     command = Command(
         argv=tuple(settings.NEEDS_YOU_EVENT_HOOK),
         cwd=str(settings.STATE_DIR),
@@ -56,9 +56,9 @@ async def run_hook(parcel: Parcel) -> None:
 
 def _check(exited: Exited) -> None:
     if exited.cause == "timeout":
-        raise Undelivered(f"The command ran longer than {SECONDS:g} seconds and was ended.")
+        raise Undelivered(f"The command ran longer than {SECONDS:g} seconds and was stopped.")
     if exited.cause == "output_limit":
-        raise Undelivered(f"The command said more than {OUTPUT_LIMIT} bytes and was ended.")
+        raise Undelivered(f"The command wrote more than {OUTPUT_LIMIT} bytes and was stopped.")
     if exited.code != 0:
-        said = f" It said: {exited.stderr.strip()[-300:]}" if exited.stderr.strip() else ""
-        raise Undelivered(f"The command ended with {exited.code}.{said}")
+        output = f" Its output: {exited.stderr.strip()[-300:]}" if exited.stderr.strip() else ""
+        raise Undelivered(f"The command ended with exit code {exited.code}.{output}")

@@ -1,6 +1,7 @@
-"""Writes the outbox in the transaction in which something happened: both or neither.
+"""Write outbox items in the transaction of their events: both are stored, or neither.
 
-One insert and nothing read: whoever answers waits for no more. Couriers fill in what an ask says.
+This costs one insert and no read, because the person who answers waits for it. Couriers add the
+content of the ask later.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from agents.models import Event, Session
 from workspace.models import OutboxItem, OutboxKind
 from workspace.notify import payloads
 
-#: The kinds of events that are about one ask, whose id is in their data.
+#: Kinds of events about an ask, with its id in their data.
 _OF_ASKS = {
     "asked": OutboxKind.ASK_OPENED,
     "verdict": OutboxKind.ASK_ANSWERED,
@@ -25,7 +26,7 @@ _OF_SESSIONS = {"notice": OutboxKind.AGENT_NOTIFY, "blocked": OutboxKind.SESSION
 
 
 def write_outbox(session: Session, happened: Sequence[Event]) -> None:
-    """Put what happened into the outbox, if it is of a kind that is told."""
+    """Write an outbox item for each event of a kind that is reported."""
     for event in happened:
         for item in _items(session, event):
             statements.insert(item)

@@ -1,7 +1,7 @@
-"""What an outbox item says. Bounded by construction: what is too long is cut, and named in ``cut``.
+"""The payloads of outbox items. Their size is bounded: long texts are cut and named in ``cut``.
 
-An item is a nudge with enough to answer from: the question, its options, the exact action and the
-binding that an answer must echo. What else the agent showed, and whole conversations, stay inside.
+An item contains what an answer needs: the question, its options, the exact action and the binding
+that the answer must echo. Everything else that the agent showed, and conversations, stay inside.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ Payload = dict[str, Any]
 
 
 def where(session: Session, event: Event) -> Payload:
-    """{"agent", "session", "seq"} of anything. What is about an ask is made whole by ``ask_payload``."""
+    """Return {"agent", "session", "seq"}. ``ask_payload`` completes it for an ask."""
     return {"agent": session.agent.slug, "session": session.pk, "seq": event.seq}
 
 
 def session_payload(session: Session, event: Event) -> Payload:
-    """{"agent", "session", "seq", "text", "cut"} of something that is about no question."""
+    """Return {"agent", "session", "seq", "text", "cut"} of an event without a question."""
     cut = _Cut()
     text = cut("text", event.text, MAX_TEXT)
     return {**where(session, event), "text": text, "cut": cut.names}
 
 
 def ask_payload(begun: Payload, kind: str, ask: Ask) -> Payload:
-    """What was begun by ``where``, with "ask", "verdict"?, "reason"? and "cut".
+    """Complete the payload of ``where`` with "ask", "verdict"?, "reason"? and "cut".
 
-    Made later than it happened, yet the same as then: nothing of this ever changes, and what came
-    to be only afterwards is left out by kind.
+    This happens after the event, but gives the same result as at the time of the event: none of these
+    values ever change, and each kind leaves out what came later.
     """
     cut = _Cut()
     payload = {**begun, "ask": {**_ask(ask, cut), "status": _STATUS[kind]}}
     verdict = getattr(ask, "verdict", None)
     if ask.confidential:
-        pass  # who answers it reads the rest here
+        pass  # the rest is only for the people who answer it, in the workspace
     elif kind == OutboxKind.ASK_ANSWERED and verdict is not None:
         payload["verdict"] = _verdict(verdict, cut)
     elif kind not in (OutboxKind.ASK_OPENED, OutboxKind.ASK_ANSWERED, OutboxKind.ASK_REMINDED):
@@ -67,7 +67,7 @@ _STATUS: dict[str, str] = {
 
 
 def _ask(ask: Ask, cut: _Cut) -> Payload:
-    """What is asked. Of a confidential ask nothing but that it waits, and where."""
+    """Return the question. Of a confidential ask, only that it waits and where."""
     if ask.confidential:
         return {"id": ask.pk, "path": f"/asks/{ask.pk}/", "confidential": True}
     gate = getattr(ask, "gate", None)
@@ -90,7 +90,7 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
         "action": _action(gate, cut) if gate else None,
         "binding": binding.shown_binding(gate).as_echo() if gate else None,
         "expires_at": ask.expires_at.isoformat() if ask.expires_at else None,
-        # A fresh ask in place of an older one, which names it in an ask.superseded of its own.
+        # This ask replaces an older one, whose ask.superseded names this one.
         "again": request_keys.is_repeated(ask.request_key),
     }
 
@@ -104,7 +104,7 @@ def _action(gate: Gate, cut: _Cut) -> Payload:
 
 
 def _edited(verdict: Verdict, cut: _Cut) -> Payload:
-    """The params that were approved instead of those asked about, where they were changed."""
+    """Return the approved params if a person edited them."""
     if not verdict.edit:
         return {}
     edited = verdict.edit["edited"]

@@ -1,4 +1,4 @@
-"""Whose webhooks are told of what: those who own the agent, and those who answer the ask in a group."""
+"""Find the recipients of an item: owners of the agent, and members of a group that answers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Pairs = set[tuple[int, int]]
 
 
 def ask_of(item: OutboxItem) -> int | None:
-    """The id of the ask that an item is about, if it is about one."""
+    """Return the id of the ask that an item is about, or None."""
     kind, _, number = item.subject.partition(":")
     return int(number) if kind == "ask" else None
 
 
 def endpoints_of(items: Iterable[OutboxItem]) -> dict[OutboxItem, list[WebhookEndpoint]]:
-    """The living endpoints of everybody whom an item concerns, each once, in five queries at most."""
+    """Return the active endpoints of the people whom each item concerns, in at most five queries."""
     items = list(items)
     if not WebhookEndpoint.objects.filter(active=True).exists():
         return {item: [] for item in items}
@@ -36,8 +36,8 @@ def endpoints_of(items: Iterable[OutboxItem]) -> dict[OutboxItem, list[WebhookEn
         for item in items
     }
     everybody = {person for people in concerned.values() for person in people}
-    living = WebhookEndpoint.objects.filter(active=True, owner__in=everybody).order_by("pk")
-    endpoints = list(living)
+    active = WebhookEndpoint.objects.filter(active=True, owner__in=everybody).order_by("pk")
+    endpoints = list(active)
     return {
         item: [one for one in endpoints if one.owner_id in people]
         for item, people in concerned.items()
@@ -45,23 +45,23 @@ def endpoints_of(items: Iterable[OutboxItem]) -> dict[OutboxItem, list[WebhookEn
 
 
 def _owners(agent_ids: Iterable[int]) -> Pairs:
-    """(agent, person) of those who are there."""
+    """Return (agent, person) of the active owners."""
     owners = Agent.owners.through.objects.filter(agent_id__in=agent_ids, user__is_active=True)
     return set(owners.values_list("agent_id", "user_id"))
 
 
 def _members(ask_ids: Iterable[int]) -> Pairs:
-    """(ask, person) of those who answer as members of its group, or of that it is escalated to."""
+    """Return (ask, person) of the members of its group and of the group it is escalated to."""
     asks = Ask.objects.filter(pk__in=ask_ids)
-    found: Pairs = set()
+    members: Pairs = set()
     for group in ("answered_by", "escalated_to"):
         active = asks.filter(**{f"{group}__user__is_active": True})
-        found |= set(active.values_list("pk", f"{group}__user"))
-    return found
+        members |= set(active.values_list("pk", f"{group}__user"))
+    return members
 
 
 def still_concerned(delivery_id: int) -> bool:
-    """Whether the endpoint's owner still is one of those, now that it is to be told."""
+    """Return whether the item still concerns the owner of the endpoint."""
     delivery = Delivery.objects.select_related("item", "endpoint").filter(pk=delivery_id).first()
     if delivery is None or delivery.endpoint is None:
         return False

@@ -1,7 +1,7 @@
-"""Which addresses a webhook may go to: public ones only, and the one that was checked is used.
+"""Allow webhooks to public addresses only, and connect to the address that was checked.
 
-A name is looked up once per attempt and the connection goes to an address found then, so that a
-name cannot point elsewhere between the check and the connection.
+Each attempt looks the name up once and connects to an address from that lookup. The name cannot
+point elsewhere between the check and the connection.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ _WRAPPED = tuple(
 
 
 def check_url(url: str) -> SplitResult:
-    """The parts of a webhook's URL. Raises ValueError with what is wrong, in words."""
+    """Return the parts of a webhook's URL. Raises ValueError with a sentence."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ValueError(f"This is no URL: {error}.") from error
+        raise ValueError(f"This is not a URL: {error}.") from error
     schemes = ("https", "http") if settings.WEBHOOKS_ALLOW_PRIVATE else ("https",)
     if parts.scheme not in schemes:
-        raise ValueError(f"A webhook's URL starts with {' or '.join(f'{s}://' for s in schemes)}.")
+        raise ValueError(
+            f"A webhook's URL must start with {' or '.join(f'{s}://' for s in schemes)}."
+        )
     if not parts.hostname or port == 0 or url != url.strip() or not url.isprintable():
-        raise ValueError("A webhook's URL names a host.")
+        raise ValueError("A webhook's URL must name a host.")
     if parts.username is not None or parts.password is not None or parts.fragment:
-        raise ValueError("A webhook's URL carries no user, password or fragment.")
+        raise ValueError("A webhook's URL must not contain a user, password or fragment.")
     return parts
 
 
 async def addresses_of(parts: SplitResult) -> list[str]:
-    """The addresses to try, in order. Raises Undelivered if there is none, or one not public."""
+    """Return the addresses to try, in order. Raises Undelivered if any is not public."""
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
@@ -55,7 +57,7 @@ async def addresses_of(parts: SplitResult) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is reached over the internet, whatever it is written as."""
+    """Return whether an address is on the internet, in whatever notation."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:

@@ -1,13 +1,12 @@
-"""Turns what agents write into HTML that is safe to show. The only module that marks HTML as safe.
+"""Render the markdown of agents as safe HTML. Only this module marks HTML as safe.
 
-Markdown becomes HTML without raw HTML and without images (an image is a request to somebody else's
-server), then nh3 lets through a short list of tags. What is left cannot look like the page around
-it: headings become bold paragraphs, links always name where they lead, relative links (which would
-point into this workspace) lose their address, and hidden characters are shown
-(`workspace.text.visible`).
+Raw HTML and images are not rendered (an image sends a request to another server), and nh3 keeps a
+short list of tags only. The result cannot imitate the page around it: headings become bold
+paragraphs, links name their host, relative links (which would point into this workspace) lose their
+address, and hidden characters become visible (`workspace.text.visible`).
 
-Agent text is rendered once, when it is written, and stored; `stored` marks it as safe again when a
-page shows it.
+Agent text is rendered and stored when it is written. `stored` marks it as safe again when a page
+shows it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Longer text is shown as plain text: deeply nested markdown of this size takes ha
 parse.
 """
 MAX_SHOWN = 200_000
-"""Characters of plain text that a page carries; what is left out is counted in words."""
+"""Characters of plain text on a page; a note counts the characters that are left out."""
 
 _TAGS = {
     *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote"),
@@ -51,9 +50,9 @@ _cleaner = nh3.Cleaner(
 
 
 def render_markdown(text: str) -> SafeString:
-    """HTML of an agent's markdown: safe to store and to show.
+    """Return HTML of an agent's markdown that is safe to store and to show.
 
-    Never raises; plain text when `text` is too long to parse.
+    Never raises. Text that is too long to parse becomes plain text.
     """
     shown = visible(text)
     if len(shown) > MAX_MARKDOWN:
@@ -62,27 +61,27 @@ def render_markdown(text: str) -> SafeString:
 
 
 def plain_text(text: str) -> SafeString:
-    """HTML of what is no markdown (a person's words, a command's output): escaped, lines kept."""
+    """Return HTML of other text (a person's, or the output of a command): escaped, with its lines."""
     shown = fold_blank_lines(visible(text))
-    words = f'<p class="plain" dir="auto">{escape(shown[:MAX_SHOWN])}</p>'
+    html = f'<p class="plain" dir="auto">{escape(shown[:MAX_SHOWN])}</p>'
     more = len(shown) - MAX_SHOWN
     if more > 0:
-        words += f'<p class="heading">⟦{more} more characters are stored but not shown here⟧</p>'
-    return mark_safe(words)  # noqa: S308 -- escaped
+        html += f'<p class="heading">⟦{more} more characters are stored but not shown here⟧</p>'
+    return mark_safe(html)  # noqa: S308 -- escaped
 
 
 def stored(html: str) -> SafeString:
-    """Marks HTML as safe that `render` or `plain` made and a model stored. Give it nothing else."""
+    """Mark stored HTML of `render_markdown` or `plain_text` as safe. Pass nothing else."""
     return mark_safe(html)  # noqa: S308 -- our templates escape
 
 
 def assembled(html: str) -> SafeString:
-    """Marks HTML as safe that our own templates made (a cached card). Give it nothing else."""
+    """Mark HTML of our own templates as safe (a cached card). Pass nothing else."""
     return mark_safe(html)  # noqa: S308 -- sanitised when it was written
 
 
 def _headings_become_paragraphs(state: StateCore) -> None:
-    """An agent's heading would stand in the page's outline and could imitate its headings."""
+    """Replace headings: an agent's could imitate the page's, and would be in its outline."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = "p"
@@ -122,7 +121,7 @@ def _host_tokens(host: str) -> Iterator[Token]:
 
 
 def _destination(href: str) -> str:
-    """Host of a web link without the user name before it, address of a mail link, or nothing."""
+    """Return the host of a web link without a user name, the address of a mail link, or nothing."""
     try:
         parts = urlsplit(href)
     except ValueError:

@@ -1,9 +1,8 @@
-"""Makes characters visible that a reader cannot see but that change what text seems to say.
+"""Make invisible characters visible that could mislead a reader.
 
-An agent's text (or a file it read) can hold direction overrides, zero-width characters, tag
-characters or control characters. Each is replaced by its name in brackets, such as `⟦U+202E⟧`, so
-that an owner decides about the text that is really there. Joiners that scripts and emoji need are
-kept where they do their work, and nowhere else.
+The text of an agent (or a file it read) can contain direction overrides, zero-width characters, tag
+characters or control characters. Each is replaced by its code in brackets, such as `⟦U+202E⟧`, so that
+an owner decides about the real text. Joiners are kept only where a script or an emoji needs them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){4,}")
 
 
 def visible(text: str) -> str:
-    """`text` with every hidden character replaced by its code; line ends become `\\n`."""
+    """Return `text` with hidden characters replaced by their codes; line ends become `\\n`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not _HIDDEN.search(text):
         return text
@@ -49,17 +48,17 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Like `visible`, on one line, for labels and names: white space becomes single spaces."""
+    """Return `visible` text on one line, for labels and names: white space becomes single spaces."""
     return " ".join(visible(text).split())
 
 
 def fold_blank_lines(text: str) -> str:
-    """Four or more blank lines become one that counts them: nothing hides below the fold."""
+    """Replace four or more blank lines by one that counts them, so that none hide other text."""
     return _BLANK_LINES.sub(lambda run: f"\n⟦{run.group().count(chr(10)) - 1} blank lines⟧\n", text)
 
 
 def _split_flags(text: str) -> list[str]:
-    """Text outside and inside the flags that need tag characters, alternating, outside first."""
+    """Return text outside and inside of flags with tag characters, alternating, outside first."""
     parts: list[str] = []
     end = 0
     for flag in _FLAGS.finditer(text):
@@ -83,7 +82,7 @@ def _name_or_keep(text: str, at: int) -> str:
 
 
 def _joins(before: str, after: str) -> bool:
-    """A joiner does its work between two emoji, or between two letters of a script that joins."""
+    """Return whether a joiner is needed: between two emoji, or letters of a joining script."""
     if _is_emoji(after) and (_is_emoji(before) or before == "\ufe0f"):
         return True
     return _in_joining_script(before) and _in_joining_script(after)

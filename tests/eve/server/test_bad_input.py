@@ -29,7 +29,7 @@ NOT_AN_OBJECT: list[tuple[bytes, int, str]] = [
     (b"[]", 400, wire.NOT_AN_OBJECT),
     (b"null", 400, wire.NOT_AN_OBJECT),
     (b'"x"', 400, wire.NOT_AN_OBJECT),
-    (TOO_LARGE, 413, "A body has 262144 bytes at the most."),
+    (TOO_LARGE, 413, "The body is larger than 262144 bytes."),
 ]
 CREATE: list[tuple[dict[str, Any], int, str]] = [
     ({"message": ""}, 400, wire.EMPTY_MESSAGE),

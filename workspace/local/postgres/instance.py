@@ -1,14 +1,16 @@
 """A private PostgreSQL for one machine, run from local binaries when DATABASE_URL is not set.
 
-It listens on a unix socket in a folder only its account may enter, never on TCP. It lives in a
-session of its own, so it survives a kill -9 of whoever started it and is adopted by the next start.
+It listens on a unix socket in a folder that only its account may enter, never on TCP. It has its own
+process session, so it survives a kill -9 of the process that started it, and the next start adopts it.
 
-What stands in the state folder:
-    pgdata/         the data; it exists only complete, because initdb works under another name first
-    run/            the socket (a short folder in /tmp instead, when the path is too long for one)
-    postgres.log    what the server says
-    postgres.lock   held while somebody starts or stops the server
-    postgres.users  held, shared, by everybody who counts on the server until they leave
+The state folder contains:
+    pgdata/         the data; it is complete if it exists, because initdb writes to another name first
+    run/            the socket (or a short folder in /tmp, if the path is too long for a socket)
+    postgres.log    the log of the server
+    postgres.lock   locked while a process starts or stops the server
+    postgres.users  locked, shared, by every process that uses the server until it leaves
+
+filelock has no shared lock, so the last one is an flock of ours.
 """
 
 import fcntl
@@ -16,13 +18,14 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+from filelock import FileLock
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
@@ -51,12 +54,12 @@ SETTINGS = {
 
 
 def database_url(state: Path) -> str:
-    """The URL of the private server's database; starts nothing."""
+    """Return the URL of the private server's database; start nothing."""
     return LocalPostgres(state).url()
 
 
 class LocalPostgres:
-    """The private PostgreSQL of one state folder. ``settings`` are added to the server's own."""
+    """The private PostgreSQL of a state folder. ``settings`` extend the server's defaults."""
 
     def __init__(self, state: Path, settings: Mapping[str, str] | None = None) -> None:
         self.state = state.resolve()
@@ -65,13 +68,13 @@ class LocalPostgres:
 
     @cached_property
     def server(self) -> PostgresServer:
-        """The server process over this state folder's data."""
+        """The server process for the data of this state folder."""
         log = self.state / "postgres.log"
         return PostgresServer(self.state / "pgdata", log, self.socket_folder, self._settings)
 
     @cached_property
     def socket_folder(self) -> Path:
-        """Where the socket is; the same for every process that names this state folder."""
+        """The folder of the socket; the same for every process with this state folder."""
         folder = self.state / "run"
         if len(os.fsencode(folder / f".s.PGSQL.{PORT}")) <= LONGEST_SOCKET_PATH:
             return folder
@@ -79,16 +82,16 @@ class LocalPostgres:
         return Path("/tmp") / f"needs-you-{digest}"  # noqa: S108  its owner is checked before use
 
     def dsn(self, dbname: str = DATABASE) -> str:
-        """How psycopg reaches ``dbname`` here."""
+        """Return the connection string of ``dbname`` for psycopg."""
         return make_conninfo(host=str(self.socket_folder), port=PORT, user=ROLE, dbname=dbname)
 
     def url(self, dbname: str = DATABASE) -> str:
-        """The same as a URL, for Django's settings and for DATABASE_URL."""
+        """Return the URL of ``dbname``, for Django's settings and for DATABASE_URL."""
         host = quote(str(self.socket_folder), safe="")
         return f"postgresql://{ROLE}@{host}:{PORT}/{quote(dbname, safe='')}"
 
     def alive(self) -> bool:
-        """Whether the server answers; one that is merely full of clients does."""
+        """Return whether the server answers; a server without a free connection does."""
         dsn = make_conninfo(self.dsn("postgres"), connect_timeout=3)
         try:
             with psycopg.connect(dsn) as connection:
@@ -98,13 +101,13 @@ class LocalPostgres:
         return True
 
     def start(self) -> str:
-        """Start the server, or adopt the one that runs; return the URL of its database.
+        """Start the server, or adopt the running one; return the URL of its database.
 
         Raises PostgresError with one sentence for the person who started us.
         """
         try:
             make_state_folder(self.state)
-            self._count_on_it()
+            self._join_users()
             with self._locked():
                 if not self.alive():
                     self._bring_up()
@@ -122,31 +125,34 @@ class LocalPostgres:
         return self.url()
 
     def stop(self) -> None:
-        """Stop the server if it runs, whoever uses it; nothing committed is lost."""
+        """Stop the server if it runs, even if it is in use; nothing committed is lost."""
         if self.state.exists():
             with self._locked():
-                self.server.stop()
+                self._end_server()
 
     def leave(self) -> bool:
-        """Stop the server unless somebody else counts on it or is connected; tell whether it did.
+        """Stop the server unless another process uses it; return whether it was stopped.
 
-        This stops an adopted server too: otherwise one left by a kill -9 would run for ever.
+        This stops an adopted server too: otherwise a server left by a kill -9 would run for ever.
         """
         with self._locked():
-            last = self._stop_counting_on_it()
+            last = self._leave_users()
             if not last or self._others_stay_connected():
                 return False
-            self.server.stop()
+            self._end_server()
         return True
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self.state / "postgres.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+    def _end_server(self) -> None:
+        self.server.stop()
+        if self.socket_folder.parent != self.state:
+            with suppress(OSError):
+                self.socket_folder.rmdir()
 
-    def _count_on_it(self) -> None:
-        """Hold on until we leave or our process ends, however it ends."""
+    def _locked(self) -> FileLock:
+        return FileLock(self.state / "postgres.lock", fallback_to_soft=False)
+
+    def _join_users(self) -> None:
+        """Register as a user until we leave or our process ends, however it ends."""
         if self._using is None:
             self._using = self._open_users()
             fcntl.flock(self._using, fcntl.LOCK_SH)
@@ -154,8 +160,8 @@ class LocalPostgres:
     def _open_users(self) -> int:
         return os.open(self.state / "postgres.users", os.O_RDWR | os.O_CREAT, 0o600)
 
-    def _stop_counting_on_it(self) -> bool:
-        """Let go, and tell whether nobody else holds on; new users wait for the lock we hold."""
+    def _leave_users(self) -> bool:
+        """Stop being a user; return whether we were the last. The caller holds the lock."""
         users = self._open_users() if self._using is None else self._using
         self._using = None
         try:
@@ -167,7 +173,7 @@ class LocalPostgres:
         return True
 
     def _others_stay_connected(self) -> bool:
-        """Whether a client is connected still, a moment after our own processes ended."""
+        """Return whether other clients stay connected, a moment after our processes ended."""
         deadline = time.monotonic() + SECONDS_TO_DISCONNECT
         while self._others_connected():
             if time.monotonic() > deadline:
@@ -187,7 +193,7 @@ class LocalPostgres:
         return found is not None
 
     def _account(self) -> Account:
-        """Whoever owns the data runs it: root may meet a state folder that a normal user made."""
+        """Return the owner of the data: root may use a state folder that a normal user made."""
         if os.geteuid() == 0 and self.server.data.exists():
             owner = self.server.data.stat()
             if owner.st_uid != 0:
@@ -199,7 +205,7 @@ class LocalPostgres:
         if account.run("/bin/sh", "-c", 'test -x "$0"', self.state).returncode != 0:
             raise PostgresError(
                 f"The account that runs PostgreSQL for root (uid {account.uid}) cannot reach the "
-                f"state folder {self.state}: choose one that everybody may pass through, such as "
+                f"state folder {self.state}: choose one that every user can enter, such as "
                 "/var/lib/needs-you, with --state or NEEDS_YOU_STATE."
             )
         major = self.server.major()
@@ -215,7 +221,7 @@ class LocalPostgres:
         facts = folder.lstat()
         if not stat.S_ISDIR(facts.st_mode) or facts.st_uid not in {os.geteuid(), account.uid}:
             raise PostgresError(
-                f"{folder} belongs to somebody else, so the database's socket cannot be put there."
+                f"{folder} belongs to another user, so the database's socket cannot be created there."
             )
         account.own(folder)
         folder.chmod(0o700)

@@ -1,4 +1,4 @@
-"""One PostgreSQL server process over one data folder: made, launched, recognised and stopped."""
+"""Create, launch, recognise and stop one PostgreSQL server process for one data folder."""
 
 import os
 import shutil
@@ -26,14 +26,13 @@ STOP_SECONDS = 20.0
 REMOVE_SECONDS = 5.0
 START_ATTEMPTS = 5
 
-# A server outlives the object that started it; held here so that Python does not take it for
-# forgotten.
+# A server outlives the object that started it. This reference keeps Python from warning about it.
 _started: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """The server of ``data``; whoever changes anything holds the state folder's lock."""
+    """The server of ``data``. Callers that change anything hold the lock of the state folder."""
 
     data: Path
     log: Path
@@ -41,21 +40,21 @@ class PostgresServer:
     settings: Mapping[str, str]
 
     def major(self) -> int | None:
-        """The PostgreSQL version of the data that is here, or None when there is none yet."""
+        """Return the major version of the existing data, or None if there is none yet."""
         if not self.data.exists():
             return None
         try:
             return int((self.data / "PG_VERSION").read_text().strip())
         except (FileNotFoundError, NotADirectoryError, ValueError):
             raise PostgresError(
-                f"{self.data} is there but holds no PostgreSQL data: move it away."
+                f"{self.data} exists but does not contain PostgreSQL data: move it away."
             ) from None
 
     def make_data(self, account: Account, binaries: Binaries) -> None:
-        """Make the empty database under another name and rename it.
+        """Create the empty database under a new name, then rename it.
 
-        A first start that is killed leaves nothing half-made that way. Its initdb may still be at
-        work, so the name is a new one each time.
+        A first start that is killed thus leaves no half-made data. Its initdb may still be running,
+        so the name is different each time.
         """
         check_initdb_may_run(account)
         prefix = f"{self.data.name}.new-"
@@ -70,14 +69,14 @@ class PostgresServer:
         half.rename(self.data)
 
     def launch(self, account: Account, binaries: Binaries, answers: Callable[[], bool]) -> None:
-        """Run the server until it answers.
+        """Start the server and wait until it answers.
 
-        It gets a few tries, because what a kill -9 left behind may take seconds to go.
+        It gets several attempts, because what a kill -9 left behind may take seconds to end.
         """
         deadline = time.monotonic() + START_SECONDS
         for _ in range(START_ATTEMPTS):
             if self.pid() is None:
-                # Nothing answers and the lock is ours: this pid file names no server, it is stale.
+                # Nothing answers and we hold the lock, so this pid file is stale.
                 (self.data / "postmaster.pid").unlink(missing_ok=True)
                 _started.append(self._spawn(account, binaries))
             if self._answers_before(deadline, answers):
@@ -86,11 +85,11 @@ class PostgresServer:
         raise PostgresError(f"PostgreSQL did not start: {self._last_words()} ({self.log}).")
 
     def stop(self) -> None:
-        """Stop the server if it runs: clients are disconnected, nothing committed is lost."""
+        """Stop the server if it runs. Clients are disconnected; nothing committed is lost."""
         pid = self.pid() or self._spawned()
         if pid is None:
             return
-        # Fast; and if that hangs at once, with recovery at the next start.
+        # A fast shutdown; if that hangs, an immediate one with recovery at the next start.
         for order in (signal.SIGINT, signal.SIGQUIT):
             os.kill(pid, order)
             if _gone(pid):
@@ -98,7 +97,7 @@ class PostgresServer:
         raise PostgresError(f"PostgreSQL (process {pid}) did not stop; see {self.log}.")
 
     def pid(self) -> int | None:
-        """The process id of the running server. A recycled number is somebody else's process."""
+        """Return the process id of the running server; None if the number was recycled."""
         try:
             pid = int((self.data / "postmaster.pid").read_text().split()[0])
         except (OSError, ValueError, IndexError):
@@ -114,7 +113,7 @@ class PostgresServer:
             options.append("--no-sync")
         if major < 17:
             return [*options, "--locale=C.UTF-8"]
-        # A locale that every machine has, because it is PostgreSQL's own.
+        # PostgreSQL's own locale exists on every machine.
         return [*options, "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
 
     def _spawn(self, account: Account, binaries: Binaries) -> subprocess.Popen[bytes]:
@@ -146,15 +145,15 @@ class PostgresServer:
         return False
 
     def _spawned(self) -> int | None:
-        """The server we spawned, though it may not have written its pid file yet."""
+        """Return the process id of the server we spawned, even before it writes its pid file."""
         _reap()
         ours = (process.pid for process in _started if str(self.data) in _words(process))
         return next(ours, None)
 
     def _last_words(self) -> str:
-        said = self.log.read_text(errors="replace").strip().splitlines()[-20:]
-        fatal = [line for line in said if "FATAL" in line or "PANIC" in line]
-        return (fatal or said or ["it said nothing"])[-1].rstrip(".")
+        lines = self.log.read_text(errors="replace").strip().splitlines()[-20:]
+        fatal = [line for line in lines if "FATAL" in line or "PANIC" in line]
+        return (fatal or lines or ["its log is empty"])[-1].rstrip(".")
 
 
 def _words(process: subprocess.Popen[bytes]) -> list[str]:
@@ -162,7 +161,7 @@ def _words(process: subprocess.Popen[bytes]) -> list[str]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder that somebody may still be filling, until it stays away."""
+    """Remove a folder that another process may still be filling, until it stays removed."""
     deadline = time.monotonic() + REMOVE_SECONDS
     while folder.exists() and time.monotonic() < deadline:
         shutil.rmtree(folder, ignore_errors=True)
@@ -170,7 +169,7 @@ def _remove(folder: Path) -> None:
 
 
 def _reap() -> None:
-    """Forget the servers of ours that ended, so that none stays a zombie."""
+    """Reap our servers that ended, so that none stays a zombie."""
     _started[:] = [process for process in _started if process.poll() is None]
 
 

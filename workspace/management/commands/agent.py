@@ -5,30 +5,33 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.lifecycle import AgentState
 from agents.registration import register_agent
 from agents.running import runtime
 from agents.text import json_input
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = (
         "Connect an agent: agent add SLUG --owner USER -- COMMAND … for a local command, "
-        "agent connect SLUG --owner USER --runtime KEY --settings JSON for any other protocol"
+        "agent connect SLUG --owner USER --runtime KEY --settings JSON for another protocol"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|connect")
-        add = verbs.add_parser("add", help="connect an agent that a local command runs")
+        add = verbs.add_parser("add", help="connect an agent that runs as a local command")
         _describe(add)
         _say_how_it_runs(add)
         _say_when(add)
-        connect = verbs.add_parser("connect", help="connect an agent of another protocol")
+        connect = verbs.add_parser("connect", help="connect an agent that speaks another protocol")
         _describe(connect)
         connect.add_argument("--runtime", required=True, choices=runtime.runtime_keys())
-        connect.add_argument("--settings", default="{}", help="the runtime's own, as JSON")
+        connect.add_argument(
+            "--settings", default="{}", help="the settings of the runtime, as JSON"
+        )
         _say_when(connect)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -54,41 +57,52 @@ class Command(BaseCommand):
 
 def _describe(add: ArgumentParser) -> None:
     add.add_argument("slug", help="a short name: lower-case letters, digits, hyphens")
-    add.add_argument("--owner", action="append", required=True, help="who answers it; repeatable")
-    add.add_argument("--name", default="", help="what it is called on the pages")
-    add.add_argument("--title", default="", help="what it does, in a line")
-    add.add_argument("--mission", default="", help="what it is to achieve")
-    add.add_argument("--lane", default="", help="agents of one lane share a rate limit")
+    add.add_argument(
+        "--owner", action="append", required=True, help="a user who answers it; repeatable"
+    )
+    add.add_argument("--name", default="", help="its display name")
+    add.add_argument("--title", default="", help="its job, in one line")
+    add.add_argument("--mission", default="", help="its goal")
+    add.add_argument("--lane", default="", help="agents in the same lane share a rate limit")
 
 
 def _say_how_it_runs(add: ArgumentParser) -> None:
-    add.add_argument("command", nargs="+", help="the command, after --")
-    add.add_argument("--cwd", default=None, help="the folder it runs in")
-    add.add_argument("--env", action="append", default=[], help="NAME=VALUE; repeatable")
-    add.add_argument("--format", choices=["text", "acpx"], default="text", help="what it prints")
+    add.add_argument("command", nargs="+", help="the command to run, after --")
+    add.add_argument("--cwd", default=None, help="the working directory")
+    add.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        help="an environment variable as NAME=VALUE; repeatable",
+    )
+    add.add_argument("--format", choices=["text", "acpx"], default="text", help="its output format")
 
 
 def _say_when(add: ArgumentParser) -> None:
     when = add.add_mutually_exclusive_group()
-    when.add_argument("--continuous", action="store_true", help="works on and on, with back-off")
-    when.add_argument("--every", type=int, help="starts every so many seconds")
-    when.add_argument("--cron", help="starts by a cron line, in UTC")
-    when.add_argument("--on-message", action="store_true", help="starts when a message names it")
-    add.add_argument("--start", action="store_true", help="active at once; else a draft")
+    when.add_argument(
+        "--continuous", action="store_true", help="run again and again, with back-off"
+    )
+    when.add_argument("--every", type=int, help="start every EVERY seconds")
+    when.add_argument("--cron", help="start on a cron schedule, in UTC")
+    when.add_argument("--on-message", action="store_true", help="start when a message mentions it")
+    add.add_argument(
+        "--start", action="store_true", help="start it now; otherwise it stays a draft"
+    )
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
-    """The settings of its runtime: those of a command from its options, all others as JSON."""
+    """Return the settings of the runtime: from the options of a command, or from JSON."""
     if options["verb"] == "add":
         env = dict(_pair(entry) for entry in options["env"])
         return {name: options[name] for name in ("command", "cwd", "format")} | {"env": env}
     try:
-        found = json_input.read_json(options["settings"])
+        value = json_input.read_json(options["settings"])
     except ValueError as error:
         raise CommandError(f"--settings is not JSON: {error}.") from error
-    if not isinstance(found, dict):
-        raise CommandError("--settings wants an object: {}.")
-    return found
+    if not isinstance(value, dict):
+        raise CommandError("--settings must be a JSON object, such as {}.")
+    return value
 
 
 def _wake(options: dict[str, Any]) -> dict[str, Any]:
@@ -105,13 +119,15 @@ def _person(name: str) -> User:
     try:
         return User.objects.get(username=name)
     except User.DoesNotExist as error:
-        raise CommandError(f"There is no user “{name}”. createsuperuser makes one.") from error
+        raise CommandError(
+            f"There is no user “{name}”. Create one with createsuperuser."
+        ) from error
 
 
 def _pair(entry: str) -> tuple[str, str]:
     name, sign, value = entry.partition("=")
     if not sign or not name:
-        raise CommandError(f"--env wants NAME=VALUE, not “{entry}”.")
+        raise CommandError(f"--env must be NAME=VALUE, not “{entry}”.")
     return name, value
 
 

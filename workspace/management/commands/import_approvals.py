@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.models import Agent
 from agents.text.canonical_json import printable
@@ -16,26 +16,29 @@ from asks.approvals import (
     parse_approvals,
     plan_import,
 )
+from workspace.management.database_command import DatabaseCommand
 
 MOST_BYTES = 2 * 1024 * 1024
 MOST_ITEMS = 5000
 
 
-class Command(BaseCommand):
-    help = "Take over a markdown approvals file. Shows what it would do; --apply does it."
+class Command(DatabaseCommand):
+    help = "Import a markdown approvals file. Without --apply, only show what would be imported."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
-        parser.add_argument("--agent", metavar="SLUG", help="whose questions they become")
-        parser.add_argument("--owner", metavar="USER", help="who imports; an owner of the agent")
-        parser.add_argument("--apply", action="store_true", help="import, do not only show")
+        parser.add_argument("--agent", metavar="SLUG", help="the agent that asks these questions")
+        parser.add_argument(
+            "--owner", metavar="USER", help="the owner of the agent who imports them"
+        )
+        parser.add_argument("--apply", action="store_true", help="import them")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["path"]
         contents = parse_approvals(_text(path))
         if len(contents.items) > MOST_ITEMS:
             raise CommandError(
-                f"{path} holds {len(contents.items)} items; {MOST_ITEMS} are the most."
+                f"{path} contains {len(contents.items)} items; at most {MOST_ITEMS} can be imported."
             )
         if options["apply"] and not (options["agent"] and options["owner"]):
             raise CommandError("--apply needs --agent SLUG and --owner USER.")
@@ -50,7 +53,7 @@ class Command(BaseCommand):
     def _show(self, contents: Contents, planned: list[Planned]) -> None:
         for known in planned:
             state = "decided" if known.item.decision else "open"
-            self._line(known.item.line, "known" if known.is_known else state, _told(known.item))
+            self._line(known.item.line, "known" if known.is_known else state, _summary(known.item))
             for note in filter(None, [known.item.note, _moved_on(known)]):
                 self.stdout.write(f"{'':19}{printable(note, 200)}")
         for line, why in contents.left_out:
@@ -65,12 +68,12 @@ class Command(BaseCommand):
             self.stderr.write(f"line {item.line}: {why}")
         waiting = sum(ask.status == "open" for ask in made)
         self.stdout.write(
-            f"Imported {len(made)}: {waiting} wait on the owners of {agent.slug}, "
-            f"{len(made) - waiting} are history."
+            f"Imported {len(made)}: {waiting} wait for the owners of {agent.slug}, "
+            f"{len(made) - waiting} are already decided."
         )
 
 
-def _told(item: ApprovalItem) -> str:
+def _summary(item: ApprovalItem) -> str:
     words = printable(" ".join(item.text.split()), 90)
     if item.options:
         words += printable(f"  [{' | '.join(item.options)}]", 90)
@@ -78,10 +81,10 @@ def _told(item: ApprovalItem) -> str:
 
 
 def _moved_on(known: Planned) -> str:
-    """What to do about an item that was imported open and is decided in the file since."""
+    """Say what to do if an item was imported open and has been decided in the file since."""
     if known.ask is None or known.ask.status != "open" or not known.item.decision:
         return ""
-    return f"it waits here as question {known.ask.pk}: answer or withdraw it here"
+    return f"it is open here as question {known.ask.pk}: answer or withdraw it here"
 
 
 def _text(path: Path) -> str:

@@ -5,28 +5,29 @@ import time
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from asks.ledger import anchors, bundle, signing_key, verify
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
-    help = "Prove the ledger of decisions, anchor it, export it: ledger verify|anchor|export|key"
+class Command(DatabaseCommand):
+    help = "Verify, anchor and export the ledger of decisions: ledger verify|anchor|export|key"
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(
             dest="verb", required=True, metavar="verify|anchor|export|key"
         )
-        verify = verbs.add_parser("verify", help="prove it, or name the first broken record")
-        verify.add_argument(
-            "--expect", default="", metavar="HASH", help="an anchor that you kept and must be there"
+        verify = verbs.add_parser(
+            "verify", help="verify the ledger, or name the first broken record"
         )
-        verbs.add_parser("anchor", help="sign how far the chains have come")
+        verify.add_argument(
+            "--expect", default="", metavar="HASH", help="the hash of an anchor that must exist"
+        )
+        verbs.add_parser("anchor", help="sign the current heads of the chains")
         export = verbs.add_parser("export", help="write a signed bundle for another machine")
         export.add_argument("file", type=Path)
-        verbs.add_parser(
-            "key", help="print the public key that anchors and bundles are signed with"
-        )
+        verbs.add_parser("key", help="print the public key that verifies anchors and bundles")
 
     def handle(self, *args: Any, **options: Any) -> None:
         getattr(self, options["verb"])(options)
@@ -37,18 +38,18 @@ class Command(BaseCommand):
         except verify.BrokenLedger as broken:
             raise CommandError(f"The ledger is broken at {broken}.") from broken
         self.stdout.write(
-            f"The ledger holds: {proved.records} records in {proved.chains} chains, "
+            f"The ledger is valid: {proved.records} records in {proved.chains} chains, "
             f"{proved.anchored} of them under {proved.anchors} anchors."
         )
         if proved.anchors:
             self.stdout.write(f"Last anchor {proved.anchors}: {proved.last_anchor}")
 
     def anchor(self, options: dict[str, Any]) -> None:
-        made = anchors.write_anchor()
-        if made is None:
-            self.stdout.write("Nothing moved since the last anchor.")
+        anchor = anchors.write_anchor()
+        if anchor is None:
+            self.stdout.write("Nothing changed since the last anchor.")
             return
-        self.stdout.write(f"Anchor {made.number}: {made.hash}")
+        self.stdout.write(f"Anchor {anchor.number}: {anchor.hash}")
 
     def export(self, options: dict[str, Any]) -> None:
         try:
@@ -61,7 +62,7 @@ class Command(BaseCommand):
             f"signed with {manifest['public_key']}."
         )
         self.stdout.write(
-            "Check it elsewhere: python3 verify_ledger.py "
+            "Verify it on another machine: python3 verify_ledger.py "
             f"{options['file'].name} --key {manifest['public_key']}"
         )
 
@@ -70,7 +71,7 @@ class Command(BaseCommand):
 
 
 class _Progress:
-    """Says on stderr how far it is, twice a second at most."""
+    """Print the progress to stderr, at most twice a second."""
 
     def __init__(self) -> None:
         self._next = 0.0

@@ -6,23 +6,24 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option
 from asks.signed_channel import decision_files, document
 from asks.signed_channel.sshsig import NAMESPACE
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
-    help = "Decisions by signature: signed_channel show ASK [--option KEY], signed_channel scan"
+class Command(DatabaseCommand):
+    help = "Decide by signature: signed_channel show ASK [--option KEY], signed_channel scan"
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="show|scan")
-        show = verbs.add_parser("show", help="print the exact bytes to sign, and how")
+        show = verbs.add_parser("show", help="print the exact bytes to sign, and how to sign them")
         show.add_argument("ask", type=int)
-        show.add_argument("--option", help="print only the bytes to sign for this answer")
-        verbs.add_parser("scan", help="judge the files that were not judged yet")
+        show.add_argument("--option", help="print only the bytes for this answer")
+        verbs.add_parser("scan", help="process new files now")
 
     def handle(self, *args: Any, **options: Any) -> None:
         getattr(self, options["verb"])(options)
@@ -39,7 +40,7 @@ class Command(BaseCommand):
         option = ask.options.filter(key=options["option"]).first()
         if option is None:
             raise CommandError("That option was not offered.")
-        # The bytes themselves: a text stream could change line ends.
+        # Bytes, because a text stream could change line ends.
         sys.stdout.flush()
         sys.stdout.buffer.write(document.decision_document(ask, gate, option))
         sys.stdout.buffer.flush()
@@ -54,7 +55,7 @@ class Command(BaseCommand):
     def _explain_option(self, ask: Ask, gate: Gate, option: Option) -> None:
         name = f"ask-{ask.pk}-{option.position + 1}.json"
         text = document.decision_document(ask, gate, option).decode()
-        # Labels and keys are an agent's: nothing in them may reach a terminal or a shell as it is.
+        # Labels and keys come from an agent, so they are escaped for terminal and shell.
         self.stdout.write(f"To answer {json.dumps(option.label)}, sign exactly this:\n\n{text}")
         key = shlex.quote(option.key) if option.key.isprintable() else "KEY"
         self.stdout.write(f"  manage.py signed_channel show {ask.pk} --option {key} > {name}")
@@ -62,7 +63,7 @@ class Command(BaseCommand):
 
     def scan(self, options: dict[str, Any]) -> None:
         if not settings.SIGNED_CHANNEL:
-            raise CommandError("SIGNED_CHANNEL names no folder, so there is no signed channel.")
+            raise CommandError("There is no signed channel: SIGNED_CHANNEL does not name a folder.")
         try:
             seen = decision_files.scan_folder()
         except decision_files.ChannelError as error:
@@ -70,4 +71,4 @@ class Command(BaseCommand):
         for file in sorted(seen, key=lambda file: file.name):
             self.stdout.write(f"{file.name}: {file.why}")
         took = sum(file.answered for file in seen)
-        self.stdout.write(f"{len(seen)} new, {took} took effect.")
+        self.stdout.write(f"New files: {len(seen)}. Took effect: {took}.")

@@ -1,26 +1,36 @@
-"""`manage.py signin_link USER`: a link that signs one person in, once."""
+"""`manage.py signin_link USER`: print a one-time sign-in link."""
 
 import os
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from workspace.accounts.sign_in_links import issue_path
+from workspace.local.lock import running_ports
+from workspace.management.database_command import DatabaseCommand
 
 
-class Command(BaseCommand):
-    """Print a one-time sign-in link, alone on the last line."""
+class Command(DatabaseCommand):
+    """Print a one-time sign-in link on the last line."""
 
-    help = "Print a link that signs one person in, once."
+    help = "Print a one-time sign-in link for a user."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", help="the person's user name")
-        here = f"http://127.0.0.1:{os.environ.get('PORT') or 8000}"
-        parser.add_argument("--base-url", default=here, help=f"where the web server is ({here})")
+        parser.add_argument("user", help="the user name")
+        parser.add_argument(
+            "--base-url", default=base_url(), help="the address of the web server (%(default)s)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
         if user is None:
             raise CommandError(f"There is no active user {options['user']}.")
         self.stdout.write(options["base_url"].rstrip("/") + issue_path(user))
+
+
+def base_url() -> str:
+    """Return the address on this machine: of PORT, else of the `up` of this state folder."""
+    running = running_ports(settings.STATE_DIR) or [8000]
+    return f"http://127.0.0.1:{os.environ.get('PORT') or running[0]}"

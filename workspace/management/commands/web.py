@@ -1,4 +1,4 @@
-"""`manage.py web`: the web process, pages and live streams."""
+"""`manage.py web`: run the web process with pages and live streams."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from workspace.local.port import PortError, address_for_people, open_port
 
-CLOSE_SECONDS = "2"  # what a socket's consumer gets to end before it is cancelled
+CLOSE_SECONDS = "2"  # before a socket's consumer is cancelled
 
 
 class Command(BaseCommand):
@@ -20,8 +20,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
-        parser.add_argument("--port", type=int, default=os.environ.get("PORT") or "8000")
-        parser.add_argument("--fd", type=int, help="a listening socket to take over instead")
+        parser.add_argument(
+            "--port", type=int, default=os.environ.get("PORT") or "8000", help="(PORT)"
+        )
+        parser.add_argument(
+            "--fd", type=int, help="the descriptor of a listening socket to use instead"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["fd"] is not None:
@@ -37,17 +41,17 @@ class Command(BaseCommand):
 
 
 def serve(descriptor: int) -> None:
-    """Run daphne on a socket that listens already, until SIGTERM."""
+    """Run daphne on a listening socket, until SIGTERM."""
     where = ["--fd", str(descriptor)]
     with socket.socket(fileno=os.dup(descriptor)) as listener:
         if listener.family == socket.AF_INET6:
-            # daphne takes over IPv4 sockets only; this one it opens by itself.
+            # daphne can take over IPv4 sockets only, so it opens this one itself.
             os.close(descriptor)
             host, port = listener.getsockname()[:2]
             where = ["--bind", host, "--port", str(port)]
     command = ["--verbosity", "0", "--application-close-timeout", CLOSE_SECONDS, *where]
-    # A tab may stay open for days. daphne would end its socket after one, with a code after which
-    # browsers do not come back; pings find the dead ones.
+    # A tab may stay open for days. By default daphne closes its socket after one day, with a code
+    # after which browsers do not reconnect. Pings find dead sockets.
     command += ["--websocket_timeout", "-1"]
     if os.environ.get("HTTPS") == "1":
         command.append("--proxy-headers")

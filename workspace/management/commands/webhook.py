@@ -5,10 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from workspace.management.database_command import DatabaseCommand
 from workspace.models import OutboxKind, WebhookEndpoint
 from workspace.models.outbox import new_uid
 from workspace.notify import breaker, webhook
@@ -19,27 +20,34 @@ from workspace.notify.safe_addresses import check_url
 MOST_HOURS = 24 * 30
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Signed webhooks: webhook add URL --owner USER · list · rotate|remove|resume|test ID"
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(
             dest="verb", required=True, metavar="add|list|rotate|remove|resume|test"
         )
-        add = verbs.add_parser("add", help="make one; its secret is printed on the last line")
+        add = verbs.add_parser(
+            "add", help="create a webhook; the last line of the output is its secret"
+        )
         add.add_argument("url")
-        add.add_argument("--owner", required=True, help="whose agents it is told about")
-        add.add_argument("--kinds", default="", help=f"of {', '.join(OutboxKind.values)}")
+        add.add_argument("--owner", required=True, help="the user whose agents it reports")
+        add.add_argument(
+            "--kinds", default="", help=f"a list of {', '.join(OutboxKind.values)} (all)"
+        )
         rotate = verbs.add_parser(
-            "rotate", help="make a new secret; it is printed on the last line"
+            "rotate", help="create a new secret; it is the last line of the output"
         )
         rotate.add_argument("id", type=int)
         rotate.add_argument(
-            "--overlap", type=_hours, default=24, help="hours in which the old one signs too (24)"
+            "--overlap",
+            type=_hours,
+            default=24,
+            help="hours during which the old secret signs too (24)",
         )
-        verbs.add_parser("list", help="each with its state, without secrets")
-        for verb, words in _ON_ONE.items():
-            verbs.add_parser(verb, help=words).add_argument("id", type=int)
+        verbs.add_parser("list", help="list the webhooks with their states, without secrets")
+        for verb, description in _ON_ONE.items():
+            verbs.add_parser(verb, help=description).add_argument("id", type=int)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["verb"] in _ON_ONE:
@@ -65,20 +73,20 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError(str(error)) from error
         except IntegrityError as error:
-            raise CommandError("This person has a webhook to that URL already.") from error
-        self.stdout.write(f"Made webhook {endpoint.pk}. Its signing secret:")
+            raise CommandError("This user already has a webhook to that URL.") from error
+        self.stdout.write(f"Created webhook {endpoint.pk}. Its signing secret:")
         self.stdout.write(endpoint.secret)
 
     def rotate(self, options: dict[str, Any]) -> None:
-        """A second rotation within the overlap forgets the oldest of the three at once."""
+        """Create a new secret. A second rotation within the overlap discards the oldest secret."""
         endpoint, hours = _endpoint(options["id"]), options["overlap"]
         endpoint.former_secret, endpoint.secret = endpoint.secret, webhook.new_secret()
         endpoint.former_until = timezone.now() + timedelta(hours=hours)
         endpoint.save(update_fields=["secret", "former_secret", "former_until"])
         self.stdout.write(
-            f"Webhook {endpoint.pk} signs with both secrets for {hours:g} hours. The new one:"
+            f"Webhook {endpoint.pk} signs with both secrets for {hours:g} hours. The new secret:"
             if hours
-            else f"Webhook {endpoint.pk} signs with the new secret alone:"
+            else f"Webhook {endpoint.pk} signs only with the new secret:"
         )
         self.stdout.write(endpoint.secret)
 
@@ -99,7 +107,7 @@ class Command(BaseCommand):
     def resume(self, endpoint: WebhookEndpoint) -> None:
         endpoint.active, endpoint.failures, endpoint.paused_until = True, 0, None
         endpoint.save(update_fields=["active", "failures", "paused_until"])
-        self.stdout.write(f"Webhook {endpoint.pk} is told again what happens from now on.")
+        self.stdout.write(f"Webhook {endpoint.pk} is active again and receives new events.")
 
     def test(self, endpoint: WebhookEndpoint) -> None:
         parcel = Parcel(
@@ -119,13 +127,13 @@ class Command(BaseCommand):
             asyncio.run(webhook.send_webhook(parcel))
         except Undelivered as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Webhook {endpoint.pk} took the test event {parcel.uid}.")
+        self.stdout.write(f"Webhook {endpoint.pk} accepted the test event {parcel.uid}.")
 
 
 _ON_ONE = {
-    "remove": "delete one, with what waits for it",
-    "resume": "switch one on again that failed too often",
-    "test": "send one a signed webhook.test now",
+    "remove": "delete a webhook and its queued deliveries",
+    "resume": "switch a webhook on again that failed too often",
+    "test": "send a signed webhook.test event now",
 }
 
 

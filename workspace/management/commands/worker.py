@@ -1,4 +1,4 @@
-"""`manage.py worker`: carries the agents' runs. Any number of them, on any number of machines."""
+"""`manage.py worker`: run the agents. Start any number of workers, on any number of machines."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from workspace.worker import run_worker
 
 
 def in_one_line(record: logging.LogRecord) -> bool:
-    """What the queue says about a lost connection takes no pages."""
+    """Shorten a log record of the queue to one line, without its traceback."""
     if record.name.startswith("procrastinate"):
         record.msg, record.args = " ".join(record.getMessage().split()), ()
         record.exc_info = None
@@ -20,11 +20,13 @@ def in_one_line(record: logging.LogRecord) -> bool:
 class Command(BaseCommand):
     """Work in the foreground until SIGTERM or Ctrl-C."""
 
-    help = "Carry the agents' runs."
+    help = "Run the agents."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--concurrency", type=int, default=8, help="runs at the same time")
+        parser.add_argument(
+            "--concurrency", type=int, default=8, help="the maximum number of simultaneous runs"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["concurrency"] < 1:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.http import HttpResponse
 
-from workspace.accounts.api_keys import KeyRefused
+from workspace.protocols.common.http import HttpProblem, RefusedRequest, one_line_json
 
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-class EveProblem(Exception):
+class EveProblem(HttpProblem):
     """Raised to refuse a request. ``code`` is for programs; the protocol's own 400s have none."""
 
     def __init__(
@@ -32,17 +31,28 @@ class EveProblem(Exception):
 def as_json(
     said: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None
 ) -> HttpResponse:
-    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
     headers = NO_STORE | (headers or {})
-    return HttpResponse(text, status=status, content_type="application/json", headers=headers)
+    return HttpResponse(
+        one_line_json(said), status=status, content_type="application/json", headers=headers
+    )
 
 
-def of_key(refused: KeyRefused) -> EveProblem:
-    """What a key that does not open this is told: 401 for none, 403 for one that does not reach."""
-    if refused.status == 401:
+#: The protocol's code for what every protocol refuses; none where the status says enough.
+_CODES = {
+    "scope": "forbidden",
+    "too_large": "too_large",
+    "cut_off": "too_large",
+    "too_many_attempts": "too_many_attempts",
+}
+
+
+def of_request(refused: RefusedRequest) -> EveProblem:
+    """Word a refusal that every protocol shares."""
+    if refused.reason == "no_key":
         words = "Authorization is required for this route."
         return EveProblem(401, words, "unauthorized", {"WWW-Authenticate": "Bearer"})
-    return EveProblem(403, refused.detail, "forbidden")
+    code = _CODES.get(refused.reason, "")
+    return EveProblem(refused.status, refused.detail, code, refused.headers)
 
 
 def not_active() -> EveProblem:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints,
 from agents.messages import MESSAGE_LIMIT
 from agents.text import json_input
 from agents.text.storable import is_blank, is_storable
-from workspace.protocols.eve.errors import EveProblem, invalid
+from workspace.protocols.common import http
+from workspace.protocols.eve.errors import EveProblem, invalid, of_request
 
-MAX_BODY = 256 * 1024
 MAX_RESPONSES = 100
 MAX_TEXT = 16_000
 Json = dict[str, Any]
@@ -129,8 +129,8 @@ def read_reset(raw: bytes) -> str:
 
 def parse_body(raw: bytes) -> Json:
     """The object of a body; nothing at all counts as an empty one. Raises Problem."""
-    if len(raw) > MAX_BODY:
-        raise EveProblem(413, f"A body has {MAX_BODY} bytes at the most.", "too_large")
+    if len(raw) > http.MAX_BODY:
+        raise of_request(http.too_large())
     if not raw:
         return {}
     try:

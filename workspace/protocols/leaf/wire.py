@@ -235,8 +235,3 @@ def session_key(session_id: str, tenant: str = "") -> str:
 
 def turns_allowed(asked: int) -> int:
     return asked if asked > 0 else MAX_TURNS
-
-
-def compact_json(value: object) -> str:
-    """JSON as this protocol's clients grep it: no space anywhere between its parts."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -8,7 +8,6 @@ a sentence is not taken, and ``near_miss`` says so.
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
 from agents.lifecycle import Outcome
@@ -70,11 +69,6 @@ def near_miss(line: str) -> str:
     if line.lstrip().startswith("`"):
         return "it is set as code" if read_marker(line.strip().strip("`")) else ""
     return "a marker must start its line" if _LATE.search(line) else ""
-
-
-def is_blank(text: str) -> bool:
-    """True if there is nothing to see: white space, controls and zero-width characters only."""
-    return all(char.isspace() or unicodedata.category(char) in ("Cc", "Cf") for char in text)
 
 
 def is_placeholder(text: str) -> bool:

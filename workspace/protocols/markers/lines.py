@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from agents.text.storable import make_storable
 
 MAX_LINE = 65_536
 """Characters kept of one line. A longer one is cut; what follows up to its end is dropped."""
 
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
-
-def storable(text: str) -> str:
-    """Without NULs and with halves of surrogate pairs replaced: a database stores neither."""
-    return _UNSTORABLE.sub(lambda found: "" if found[0] == "\0" else "\ufffd", text)
+def drop_nul(text: str) -> str:
+    """Make text storable. NULs are dropped: command-line programs print them as separators."""
+    return make_storable(text.replace("\0", ""))
 
 
 class LineFeed:
@@ -35,7 +33,7 @@ class LineFeed:
         return [self._complete("")] if self._parts else []
 
     def _keep(self, part: str) -> None:
-        part = storable(part)[: self._max - self._length]
+        part = drop_nul(part)[: self._max - self._length]
         if part:
             self._parts.append(part)
             self._length += len(part)

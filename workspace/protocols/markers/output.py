@@ -12,7 +12,7 @@ from agents.running.processes import Exited
 from agents.running.runtime import Ended, Ignored, Said, Turn, TurnEvent
 from asks.drafts import AskDraft
 from workspace.protocols.markers import limits
-from workspace.protocols.markers.lines import storable
+from workspace.protocols.markers.lines import drop_nul
 from workspace.protocols.markers.permissions.acpx import Frames, Told
 from workspace.protocols.markers.permissions.asks import draft_approval
 from workspace.protocols.markers.reader import MAX_ASKS, Reader, Reading
@@ -46,7 +46,7 @@ class PlainText:
         self._settings = settings
 
     def hear(self, chunk: str) -> Iterator[TurnEvent]:
-        if text := storable(chunk):
+        if text := drop_nul(chunk):
             yield Said(text)
         yield from self._reader.feed(chunk)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agents.running.runtime import Ignored
+from agents.text.storable import is_blank
 from asks.drafts import AskDraft, OptionDraft
 from asks.lifecycle import Style
-from workspace.protocols.markers.grammar import is_blank
 
 MAX_PROMPT = 20_000
 MAX_OPTIONS = 60

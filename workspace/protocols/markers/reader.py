@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ignored, Mail, Noticed, Reported
+from agents.text.storable import is_blank
 from asks.drafts import AskDraft
 from workspace.protocols.markers import grammar
 from workspace.protocols.markers.fences import Fences, Placed
@@ -163,7 +164,7 @@ class Reader:
     def _inform(self, marker: grammar.Marker, line: str) -> None:
         if grammar.is_placeholder(marker.text):
             self._ignore(line, "it is the example from the instructions")
-        elif grammar.is_blank(marker.text):
+        elif is_blank(marker.text):
             self._ignore(line, "it says nothing")
         elif not self._first(marker.kind, marker.text):
             return

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 
+from workspace.protocols.common.http import HttpProblem, RefusedRequest
 from workspace.protocols.responses.wire import compact_json
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 500: "server_error"}
 
 
-class ResponsesProblem(Exception):
+class ResponsesProblem(HttpProblem):
     """Raised to refuse a request. ``param`` names the field at fault, ``code`` is for programs.
 
     A client library sends a request again after 409, and what was refused stays refused; so that
@@ -44,6 +45,21 @@ class ResponsesProblem(Exception):
             content_type="application/json",
             headers=self.headers,
         )
+
+
+#: The protocol's code for what every protocol refuses; none where the status says enough.
+_CODES = {
+    "no_key": "invalid_api_key",
+    "scope": "not_permitted",
+    "too_large": "too_large",
+    "cut_off": "too_large",
+}
+
+
+def of_request(refused: RefusedRequest) -> ResponsesProblem:
+    """Word a refusal that every protocol shares."""
+    code = _CODES.get(refused.reason)
+    return ResponsesProblem(refused.status, refused.detail, code=code, headers=refused.headers)
 
 
 def invalid(message: str, param: str, code: str = "invalid_value") -> ResponsesProblem:

@@ -6,8 +6,9 @@ else is the one rule for all doors. Only a person's key answers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+
+from django.db import transaction
 
 from agents.db.statements import Prepared
 from agents.locking import LockedSession
@@ -20,7 +21,8 @@ from asks.models import Ask
 from asks.refusals import Case, Refused
 from workspace.api import attempts
 from workspace.models import ApiKey, Scope
-from workspace.protocols.eve.errors import EveProblem
+from workspace.protocols.common import http
+from workspace.protocols.eve.errors import EveProblem, of_request
 from workspace.protocols.eve.server.log_events import LoggedRequest
 from workspace.protocols.eve.server.log_reader import request_of
 from workspace.protocols.eve.wire import InputResponse
@@ -55,14 +57,8 @@ def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
     for ask_id in asks[:20] or [0]:
         if wait := attempts.record_attempt(key, ask_id, why):
-            raise _too_often(wait)
+            raise of_request(http.too_many_attempts(wait))
     raise EveProblem(403, why, "agents_never_answer" if key.is_an_agents else "forbidden")
-
-
-def _too_often(wait: float) -> EveProblem:
-    seconds = max(1, math.ceil(wait))
-    words = f"This key tried this too often. It may not, now or in {seconds} seconds."
-    return EveProblem(429, words, "too_many_attempts", {"Retry-After": str(seconds)})
 
 
 def decide_requests(
@@ -148,6 +144,7 @@ def _as_answer(key: ApiKey, ask: Ask, response: InputResponse) -> Answer:
     )
 
 
+@transaction.atomic
 def _unknown(key: ApiKey, response: InputResponse) -> EveProblem:
     assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
     refused = refusals.not_found()

@@ -14,8 +14,9 @@ from agents.models import Session
 from workspace.accounts import api_keys
 from workspace.accounts.api_keys import KeyRefused
 from workspace.models import ApiKey
+from workspace.protocols.common import http
 from workspace.protocols.eve import wire
-from workspace.protocols.eve.errors import EveProblem, expired, not_active, of_key, stale_token
+from workspace.protocols.eve.errors import EveProblem, expired, not_active, of_request, stale_token
 from workspace.protocols.eve.models import EveSession
 from workspace.protocols.eve.server import (
     controls,
@@ -39,19 +40,19 @@ def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
     try:
         return api_keys.require_key(request, *scopes)
     except KeyRefused as refused:
-        raise of_key(refused) from refused
+        raise of_request(http.refused_key(refused)) from refused
 
 
 def agent_info(request: HttpRequest) -> Json:
     key = key_of(request, READ, CREATE)
-    return info.describe_agent(sessions.agent_for(key, request.GET.get("agent", "")))
+    return info.describe_agent(sessions.find_agent(key, request.GET.get("agent", "")))
 
 
 def create_session(request: HttpRequest, raw: bytes) -> Json:
     """Open a session, with a first message or to wait for one. Raises Problem."""
     key = key_of(request, CREATE)
     wanted = wire.read_create(raw)
-    agent = sessions.agent_for(key, request.GET.get("agent", ""))
+    agent = sessions.find_agent(key, request.GET.get("agent", ""))
     opened = sessions.open_once(key, wanted, agent)
     return _accepted(opened) | {"continuationToken": opened.token}
 

@@ -23,18 +23,18 @@ RUNTIME = "eve"
 TITLE = 120
 
 
-def agent_for(key: ApiKey, slug: str = "") -> Agent:
-    """The agent of this protocol that a key reaches; by its slug when there are several."""
+def find_agent(key: ApiKey, slug: str) -> Agent:
+    """Return the agent that a key reaches. Raises EveProblem."""
     if not is_storable(slug):
         raise invalid("'agent' holds a character that no name has.")
-    reached = api_keys.agents_serving(key, RUNTIME)
-    found = [agent for agent in reached if slug in ("", agent.slug)]
-    if not found:
-        raise EveProblem(403, "This key reaches no agent that is served here.", "forbidden")
-    if len(found) > 1:
-        words = "This key reaches several agents: name one in the address, as ?agent=…"
-        raise EveProblem(400, words, "agent_required")
-    return found[0]
+    try:
+        return api_keys.agent_for(key, slug, RUNTIME)
+    except api_keys.AgentNotFound as error:
+        if error.is_ambiguous:
+            words = "This key reaches several agents: name one in the address, as ?agent=…"
+            raise EveProblem(400, words, "agent_required") from error
+        words = "This key reaches no agent that is served here."
+        raise EveProblem(403, words, "forbidden") from error
 
 
 def open_once(key: ApiKey, create: CreateSession, agent: Agent) -> EveSession:

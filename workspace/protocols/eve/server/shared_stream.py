@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from weakref import WeakKeyDictionary
 from agents.db.retrying import in_database
 from workspace.live.hub import live_hub
 from workspace.live.subscriber import Subscriber
+from workspace.protocols.common.http import one_line_json
 from workspace.protocols.eve.server import log_reader
 from workspace.protocols.eve.server.fold import Fold
 from workspace.protocols.eve.server.log_events import About, Json
@@ -43,7 +43,7 @@ class Cursor:
 
 def line_of(event: Json) -> bytes:
     """A wire event as its line, the same bytes every time."""
-    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return one_line_json(event).encode() + b"\n"
 
 
 def read_on(session_id: int, cursor: Cursor) -> list[bytes]:

@@ -6,93 +6,58 @@ thread and no connection to the database while nothing happens.
 
 from __future__ import annotations
 
-import functools
-import logging
-from collections.abc import Callable, Coroutine
 from typing import Any
 
-from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponseBase, QueryDict, StreamingHttpResponse
-from django.http.request import UnreadablePostError
-from django.views.decorators.csrf import csrf_exempt
 
-from agents.db.retrying import LOST, once_in_database
-from workspace.protocols.eve.errors import EveProblem, as_json, invalid
+from agents.db.retrying import once_in_database
+from workspace.protocols.common.http import HttpDoor
+from workspace.protocols.eve.errors import EveProblem, as_json, invalid, of_request
 from workspace.protocols.eve.server import event_stream, info, log_reader, service, shared_stream
 from workspace.protocols.eve.server.event_stream import StreamRequest
 
-log = logging.getLogger(__name__)
-
-View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 Json = dict[str, Any]
 #: 24: every appended event carries both what was added and all of it, so that either era reads it.
 VERSION = "24"
 
 
-def _open(*methods: str) -> Callable[[View], View]:
-    """A view of the protocol: its methods and its errors."""
-
-    def decorate(view: View) -> View:
-        @csrf_exempt
-        @login_not_required
-        @functools.wraps(view)
-        async def opened(request: HttpRequest, **ids: str) -> HttpResponseBase:
-            try:
-                if request.method not in methods:
-                    allowed = ", ".join(methods)
-                    raise EveProblem(405, f"This takes {allowed}.", headers={"Allow": allowed})
-                return await view(request, **ids)
-            except EveProblem as problem:
-                return problem.as_response()
-            except (RequestDataTooBig, UnreadablePostError):
-                return EveProblem(
-                    413, "The body could not be read whole.", "too_large"
-                ).as_response()
-            except LOST:
-                log.exception("A session could not be served.")
-                again = {"Retry-After": "1"}
-                return EveProblem(503, "The database is away. Try again.", "", again).as_response()
-
-        return opened
-
-    return decorate
+EVE = HttpDoor(of_request)
 
 
-@_open("GET", "HEAD")
+@EVE.takes_async("GET", "HEAD")
 async def health(request: HttpRequest) -> HttpResponseBase:
     """GET /eve/v1/health, for anybody."""
     del request
     return as_json(info.HEALTH)
 
 
-@_open("GET")
+@EVE.takes_async("GET")
 async def agent_info(request: HttpRequest) -> HttpResponseBase:
     """GET /eve/v1/info."""
     return as_json(await once_in_database(service.agent_info, request))
 
 
-@_open("POST")
+@EVE.takes_async("POST")
 async def post_session(request: HttpRequest) -> HttpResponseBase:
     """POST /eve/v1/session."""
     said = await once_in_database(service.create_session, request, request.body)
     return _accepted(said)
 
 
-@_open("POST")
+@EVE.takes_async("POST")
 async def continue_or_show(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>: a message, or answers."""
     said = await once_in_database(service.continue_session, request, session_id, request.body)
     return _accepted(said)
 
 
-@_open("POST")
+@EVE.takes_async("POST")
 async def post_cancel(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>/cancel."""
     return _accepted(await once_in_database(service.cancel_turn, request, session_id, request.body))
 
 
-@_open("POST")
+@EVE.takes_async("POST")
 async def post_clear(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>/clear."""
     return _accepted(
@@ -100,13 +65,13 @@ async def post_clear(request: HttpRequest, session_id: str) -> HttpResponseBase:
     )
 
 
-@_open("POST")
+@EVE.takes_async("POST")
 async def post_reset(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>/reset."""
     return as_json(await once_in_database(service.reset_session, request, session_id, request.body))
 
 
-@_open("GET")
+@EVE.takes_async("GET")
 async def stream_events(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """GET /eve/v1/session/<id>/stream: one event a line, from any index on."""
     start = _start_index(request.GET)
@@ -159,7 +124,7 @@ def _accepted(said: Json) -> HttpResponseBase:
     return as_json(said, status=status, headers=headers)
 
 
-@_open("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+@EVE.takes_async("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 async def no_such_path(request: HttpRequest, **ids: str) -> HttpResponseBase:
     """Any other address below /eve/v1."""
     del request, ids

@@ -12,17 +12,10 @@ from agents.locking import LockedSession, lock_session
 from agents.models import Agent, Session
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
+from workspace.protocols.leaf.errors import LeafProblem
 from workspace.protocols.leaf.server import state
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in, opened
 from workspace.protocols.leaf.wire import Envelope, session_key
-
-
-class Conflict(Exception):
-    """The envelope cannot be taken: ``reason`` for programs, the text for people."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason, self.detail = reason, detail
 
 
 def find_session(agent: Agent, session_id: str, tenant: str) -> Session | None:
@@ -62,18 +55,18 @@ def _open(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
     try:
         return registration.open_session(agent, title=facts.title, external_id=name, begin=begin)
     except registration.AgentRetired as error:
-        raise Conflict("agent_retired", str(error)) from error
+        raise LeafProblem(409, "agent_retired", str(error)) from error
 
 
 def check_same(session: Session, envelope: Envelope, item: object) -> None:
-    """Raise Conflict if the envelope is about something else than the session it names."""
+    """Raise LeafProblem if the envelope is about something else than the session it names."""
     facts = facts_in(session.data)
     if facts is None or facts.dialect != envelope.dialect:
-        raise Conflict("envelope_conflict", "This session was opened in the other dialect.")
+        raise LeafProblem(409, "envelope_conflict", "This session was opened in the other dialect.")
     if item is not None and item != facts.item:
-        raise Conflict("envelope_conflict", "This session reviews another item.")
+        raise LeafProblem(409, "envelope_conflict", "This session reviews another item.")
     if facts.refs and envelope.refs and facts.refs.result_ref != envelope.refs.result_ref:
-        raise Conflict("envelope_conflict", "This session writes to another resultRef.")
+        raise LeafProblem(409, "envelope_conflict", "This session writes to another resultRef.")
 
 
 @transaction.atomic

@@ -13,43 +13,27 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
-from django.http.request import UnreadablePostError
-from django.views.decorators.csrf import csrf_exempt
 
-from agents.db.retrying import LOST
 from agents.models import Agent, Session
 from workspace.accounts import api_keys
-from workspace.accounts.api_keys import KeyRefused
 from workspace.models import ApiKey
-from workspace.protocols.common import wait_for_session
+from workspace.protocols.common import http, wait_for_session
+from workspace.protocols.common.http import HttpDoor, one_line_json
 from workspace.protocols.leaf import wire
+from workspace.protocols.leaf.errors import LeafProblem, bad_envelope, of_request
 from workspace.protocols.leaf.server import decisions, publishing, replies, sessions, state
 from workspace.protocols.leaf.server.decisions import Turned
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in
-from workspace.protocols.leaf.server.sessions import Conflict
 from workspace.protocols.leaf.server.state import LeafState
 from workspace.protocols.leaf.server.volume import Missing, Outside, UnreadableItem, Volume
-from workspace.protocols.leaf.wire import BadEnvelope, Envelope, WorkItem, compact_json
+from workspace.protocols.leaf.wire import BadEnvelope, Envelope, WorkItem
 
-log_ = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_BODY = 256 * 1024
 RUNTIMES = ("leaf", "leaf-remote")
-
-
-class Refuse(Exception):
-    """Raised to answer with an error: {"error": word, "detail": sentence}."""
-
-    def __init__(
-        self, status: int, error: str, detail: str, headers: dict[str, str] | None = None
-    ) -> None:
-        super().__init__(detail)
-        self.status, self.error, self.detail, self.headers = status, error, detail, headers or {}
 
 
 def seconds_of(text: str | None, default: float) -> float:
@@ -61,57 +45,31 @@ def seconds_of(text: str | None, default: float) -> float:
     return value if value > 0 and math.isfinite(value) else default
 
 
-def _door(method: str, view: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
-    @csrf_exempt
-    @login_not_required
-    def door(request: HttpRequest, **_: str) -> HttpResponse:
-        if request.path.startswith("/run-leaf"):
-            log_.warning("/run-leaf is the old name of /runs; use that.")
-        if request.method != method:
-            return _refused(Refuse(405, "method", f"This takes {method}.", {"Allow": method}))
-        try:
-            return view(request)
-        except (Refuse, KeyRefused, BadEnvelope, Conflict, *LOST) as error:
-            return _refused(_as_refuse(error))
-
-    return door
+LEAF = HttpDoor(of_request, retry_after=2)
 
 
-def _as_refuse(error: Exception) -> Refuse:
-    """Whatever stands against a request, as its answer."""
-    match error:
-        case Refuse():
-            return error
-        case KeyRefused():
-            word = "unauthorized" if error.status == 401 else "forbidden"
-            return Refuse(error.status, word, error.detail, error.headers)
-        case BadEnvelope():
-            return Refuse(400, "envelope_invalid", str(error))
-        case Conflict():
-            return Refuse(409, error.reason, error.detail)
-    detail = "The database is away. Send the same again: nothing is lost or done twice."
-    return Refuse(503, "unavailable", detail, {"Retry-After": "2"})
-
-
-def _refused(refuse: Refuse) -> HttpResponse:
-    said = {"error": refuse.error, "detail": refuse.detail}
-    return _json(said, status=refuse.status, headers=refuse.headers)
+def _warn_of_old_name(request: HttpRequest) -> None:
+    if request.path.startswith("/run-leaf"):
+        log.warning("/run-leaf is the old name of /runs; use that.")
 
 
 def _json(said: dict[str, Any], **more: Any) -> HttpResponse:
-    return HttpResponse(compact_json(said), content_type="application/json", **more)
+    return HttpResponse(one_line_json(said), content_type="application/json", **more)
 
 
-def _runs(request: HttpRequest) -> HttpResponse:
+@LEAF.takes("POST")
+def runs(request: HttpRequest) -> HttpResponse:
+    """POST /runs: open, continue or decide a session."""
+    _warn_of_old_name(request)
     key = api_keys.require_key(request, "run:create")
-    envelope = wire.read_envelope(_body(request))
+    envelope = _envelope(request)
     agent = _agent(key, envelope.agent)
     volume = _checked_volume(agent, envelope)
     if isinstance(found := _session(agent, key, envelope, volume), HttpResponse):
         return found
     session, turned = found, _decide(found, key, envelope, volume)
     if turned is not None and turned.http_status != 200:
-        raise Refuse(turned.http_status, turned.reason, turned.detail)
+        raise LeafProblem(turned.http_status, turned.reason, turned.detail)
     if envelope.wants_async:
         _gone_on(session, key)
         _publish(session)
@@ -122,25 +80,23 @@ def _runs(request: HttpRequest) -> HttpResponse:
     return _answer(session, standing, turned)
 
 
-def _body(request: HttpRequest) -> bytes:
+def _envelope(request: HttpRequest) -> Envelope:
     try:
-        raw = request.body
-    except (RequestDataTooBig, UnreadablePostError) as error:
-        raise Refuse(413, "too_large", "The envelope could not be read whole.") from error
-    if len(raw) > MAX_BODY:
-        raise Refuse(413, "too_large", f"An envelope has {MAX_BODY} bytes at the most.")
-    return raw
+        return wire.read_envelope(http.read_body(request))
+    except BadEnvelope as error:
+        raise bad_envelope(str(error)) from error
 
 
-def _agent(key: ApiKey, slug: str = "") -> Agent:
-    """The leaf agent that a key reaches; by its slug when there are several."""
-    reached = api_keys.agents_serving(key, *RUNTIMES)
-    found = [agent for agent in reached if slug in ("", agent.slug)]
-    if not found:
-        raise Refuse(403, "no_agent", "This key reaches no agent that serves leaf sessions.")
-    if len(found) > 1:
-        raise Refuse(400, "agent_required", "This key reaches several: name one in “agent”.")
-    return found[0]
+def _agent(key: ApiKey, slug: str) -> Agent:
+    """Return the leaf agent that a key reaches. Raises LeafProblem."""
+    try:
+        return api_keys.agent_for(key, slug, *RUNTIMES)
+    except api_keys.AgentNotFound as error:
+        if error.is_ambiguous:
+            detail = "This key reaches several: name one in “agent”."
+            raise LeafProblem(400, "agent_required", detail) from error
+        detail = "This key reaches no agent that serves leaf sessions."
+        raise LeafProblem(403, "no_agent", detail) from error
 
 
 def _checked_volume(agent: Agent, envelope: Envelope) -> Volume | None:
@@ -149,11 +105,11 @@ def _checked_volume(agent: Agent, envelope: Envelope) -> Volume | None:
         return None
     volume = publishing.volume_of(agent)
     if volume is None:
-        raise BadEnvelope("This agent has no shared volume: send the item inline.")
+        raise bad_envelope("This agent has no shared volume: send the item inline.")
     try:
         volume.check(*envelope.refs.all)
     except Outside as error:
-        raise BadEnvelope(str(error)) from error
+        raise bad_envelope(str(error)) from error
     return volume
 
 
@@ -272,7 +228,7 @@ def _on_volume(work: Callable[[], T]) -> T:
         return work()
     except (OSError, Outside) as error:
         detail = "The shared volume cannot be written. Send the same envelope again."
-        raise Refuse(503, "volume_unavailable", detail, {"Retry-After": "5"}) from error
+        raise LeafProblem(503, "volume_unavailable", detail, {"Retry-After": "5"}) from error
 
 
 def _facts(session: Session) -> LeafFacts:
@@ -281,14 +237,19 @@ def _facts(session: Session) -> LeafFacts:
     return facts
 
 
-def _status(request: HttpRequest) -> HttpResponse:
+@LEAF.takes("GET")
+def status(request: HttpRequest) -> HttpResponse:
+    """GET /runs/status."""
+    _warn_of_old_name(request)
     key = api_keys.require_key(request, "run:read", "run:create")
     agent = _agent(key, request.GET.get("agent", ""))
     if "doneMarker" in request.GET or "gateMarker" in request.GET:
         return _json(_status_of_files(agent, request))
     name = request.GET.get("sessionId", "")
     if not name:
-        raise Refuse(400, "sessionId_required", "Say which: sessionId, or doneMarker for files.")
+        raise LeafProblem(
+            400, "sessionId_required", "Say which: sessionId, or doneMarker for files."
+        )
     session = sessions.find_session(agent, name, request.GET.get("tenant", ""))
     return _json(replies.status(state.current_state(session)) if session else replies.unknown())
 
@@ -297,7 +258,7 @@ def _status_of_files(agent: Agent, request: HttpRequest) -> dict[str, Any]:
     """By the markers on the volume, as the protocol has it; without one, by what the rows say."""
     done, gate = request.GET.get("doneMarker", ""), request.GET.get("gateMarker", "")
     if not done:
-        raise Refuse(400, "doneMarker_required", "Name the session's done marker.")
+        raise LeafProblem(400, "doneMarker_required", "Name the session's done marker.")
     volume = publishing.volume_of(agent)
     _check_marker(volume, done, "doneMarker_forbidden")
     _check_marker(volume, gate or done, "gateMarker_forbidden")
@@ -313,11 +274,11 @@ def _status_of_files(agent: Agent, request: HttpRequest) -> dict[str, Any]:
 
 def _check_marker(volume: Volume | None, path: str, error: str) -> None:
     if volume is None:
-        raise Refuse(403, error, "This agent has no shared volume.")
+        raise LeafProblem(403, error, "This agent has no shared volume.")
     try:
         volume.check(path)
     except Outside as outside:
-        raise Refuse(403, error, str(outside)) from outside
+        raise LeafProblem(403, error, str(outside)) from outside
 
 
 def _marker(volume: Volume, path: str) -> dict[str, Any] | None:
@@ -340,7 +301,3 @@ def _word_of_rows(agent: Agent, done: str) -> dict[str, Any]:
     if found.gate is not None:
         return {"status": "awaiting_approval", "gateId": found.gate.number}
     return {"status": found.word}
-
-
-runs = _door("POST", _runs)
-status = _door("GET", _status)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agents.text import json_input
-from workspace.protocols.leaf.wire import compact_json
+from workspace.protocols.common.http import one_line_json
 
 MAX_BYTES = 256 * 1024
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -83,7 +83,7 @@ class Volume:
         with self._folder(folders, make=True) as folder:
             half = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
             try:
-                _write_whole(half, folder, compact_json(value).encode())
+                _write_whole(half, folder, one_line_json(value).encode())
                 os.rename(half, name, src_dir_fd=folder, dst_dir_fd=folder)
                 os.fsync(folder)
             except BaseException:

@@ -16,7 +16,7 @@ from typing import Any
 
 from agents.running.runtime import Said, Step, Usage
 from agents.text import json_input
-from workspace.protocols.markers.lines import LineFeed, storable
+from workspace.protocols.markers.lines import LineFeed, drop_nul
 
 MAX_FRAME = 8 * 1024 * 1024
 MAX_DETAIL = 2_000
@@ -130,7 +130,7 @@ class Frames:
         # After a tool or a thought a new message starts, on a line of its own.
         start = "\n" if self._break_before_text else ""
         self._break_before_text = False
-        return [Said(storable(start + text))]
+        return [Said(drop_nul(start + text))]
 
     def _step(self, call: Frame, status: str = "") -> Step:
         key = _text_of(call.get("toolCallId"))
@@ -194,7 +194,7 @@ def _detail(call: Frame) -> str:
 def _text_of(value: object) -> str:
     if value is None:
         return ""
-    return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return drop_nul(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _dict(value: object) -> Frame:

@@ -8,7 +8,6 @@ from django.db import IntegrityError
 from django.http import HttpRequest, QueryDict
 
 from workspace.accounts import api_keys
-from workspace.accounts.api_keys import KeyRefused
 from workspace.models import ApiKey
 from workspace.protocols.responses.errors import (
     ResponsesProblem,
@@ -41,20 +40,9 @@ class Made:
     body: Json
 
 
-def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
-    """The key of a request. Raises Problem."""
-    try:
-        return api_keys.require_key(request, *scopes)
-    except KeyRefused as refused:
-        code = "invalid_api_key" if refused.status == 401 else "not_permitted"
-        raise ResponsesProblem(
-            refused.status, refused.detail, code=code, headers=refused.headers
-        ) from refused
-
-
 def create_response(request: HttpRequest, raw: bytes) -> Made:
     """Start a turn, or answer a question. Raises Problem."""
-    key = key_of(request, CREATE, "ask:answer")
+    key = api_keys.require_key(request, CREATE, "ask:answer")
     wanted = read_create(raw, request.headers.get("Idempotency-Key", ""))
     commentary = request.GET.get("steps") == "commentary"
     response = _answered(key, wanted, commentary=commentary) or _started_once(
@@ -147,7 +135,7 @@ def _check_is_over(previous: Response) -> None:
 
 def found(request: HttpRequest, public_id: str, *scopes: str) -> tuple[ApiKey, Response]:
     """A response that the key of a request may see. Raises Problem."""
-    key = key_of(request, *(scopes or (READ, CREATE)))
+    key = api_keys.require_key(request, *(scopes or (READ, CREATE)))
     response = store.find_response(key, public_id)
     if response is None:
         raise no_such_response(public_id)

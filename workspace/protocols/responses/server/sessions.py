@@ -26,22 +26,23 @@ TITLE = 120
 CONFIDENTIAL = "A confidential request"
 
 
-def agent_for(key: ApiKey, model: str) -> Agent:
-    """The agent that a key reaches; of several the one whose slug ``model`` is. Raises Problem."""
-    found = api_keys.agents_serving(key, RUNTIME)
-    if not found:
-        raise ResponsesProblem(
-            403, "This key reaches no agent that serves responses.", code="no_agent"
-        )
-    if len(found) == 1:
-        return found[0]
-    named = [agent for agent in found if agent.slug == model]
-    if not named:
-        slugs = ", ".join(agent.slug for agent in found)
-        raise invalid(
-            f"This key reaches several agents: name one as the model, of {slugs}.", "model"
-        )
-    return named[0]
+def _agent(key: ApiKey, model: str) -> Agent:
+    """Return the agent that a key reaches, of several the one whose slug is ``model``.
+
+    Clients must send a model, so the only agent serves any. Raises ResponsesProblem.
+    """
+    try:
+        return api_keys.agent_for(key, model, RUNTIME)
+    except api_keys.AgentNotFound as error:
+        served = error.served
+        if not served:
+            words = "This key reaches no agent that serves responses."
+            raise ResponsesProblem(403, words, code="no_agent") from error
+        if len(served) == 1:
+            return served[0]
+        slugs = ", ".join(agent.slug for agent in served)
+        words = f"This key reaches several agents: name one as the model, of {slugs}."
+        raise invalid(words, "model") from error
 
 
 def start_response(
@@ -52,7 +53,7 @@ def start_response(
     It goes on in the session of the response it follows when that is the last of an active session;
     from an older one it is a fork, and has a session of its own.
     """
-    agent = previous.agent if previous else agent_for(key, create.model)
+    agent = previous.agent if previous else _agent(key, create.model)
     settings = settings_of(agent)
     if not create.store and settings.hitl:
         code = "unsupported_parameter"

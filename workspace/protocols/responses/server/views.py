@@ -6,70 +6,32 @@ as long as its run holds no thread and no connection to the database.
 
 from __future__ import annotations
 
-import functools
-import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
 
-from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import RequestDataTooBig
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.http.request import UnreadablePostError
-from django.views.decorators.csrf import csrf_exempt
 
-from agents.db.retrying import LOST, once_in_database
-from workspace.protocols.responses.errors import ResponsesProblem
+from agents.db.retrying import once_in_database
+from workspace.protocols.common.http import HttpDoor
+from workspace.protocols.responses.errors import of_request
 from workspace.protocols.responses.server import service, stream
 from workspace.protocols.responses.wire import Json, compact_json
 
-log = logging.getLogger(__name__)
-
-View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 _NO_BUFFERING = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
-def _open(*methods: str) -> Callable[[View], View]:
-    """A view of the protocol: its methods, its errors, and an id on every answer."""
-
-    def decorate(view: View) -> View:
-        @csrf_exempt
-        @login_not_required
-        @functools.wraps(view)
-        async def opened(request: HttpRequest, **ids: str) -> HttpResponseBase:
-            response = await _answer(view, methods, request, ids)
-            response.headers["x-request-id"] = f"req_{secrets.token_hex(16)}"
-            response.headers.setdefault("Cache-Control", "no-store")
-            return response
-
-        return opened
-
-    return decorate
+def _finish(response: HttpResponseBase) -> HttpResponseBase:
+    response.headers["x-request-id"] = f"req_{secrets.token_hex(16)}"
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
 
 
-async def _answer(
-    view: View, methods: tuple[str, ...], request: HttpRequest, ids: dict[str, str]
-) -> HttpResponseBase:
-    try:
-        if request.method not in methods:
-            allowed = ", ".join(methods)
-            raise ResponsesProblem(405, f"This takes {allowed}.", headers={"Allow": allowed})
-        return await view(request, **ids)
-    except ResponsesProblem as problem:
-        return problem.as_response()
-    except (RequestDataTooBig, UnreadablePostError):
-        return ResponsesProblem(
-            413, "The request could not be read whole.", code="too_large"
-        ).as_response()
-    except LOST:
-        log.exception("A response could not be served.")
-        again = {"Retry-After": "1"}
-        return ResponsesProblem(
-            503, "The database is away. Try again.", headers=again
-        ).as_response()
+#: A transcript may be as long as Django takes at all.
+RESPONSES = HttpDoor(of_request, _finish, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
-@_open("POST")
+@RESPONSES.takes_async("POST")
 async def post_response(request: HttpRequest) -> HttpResponseBase:
     """POST /v1/responses. Whether it streams is said by the body, never by the Accept header."""
     made = await once_in_database(service.create_response, request, request.body)
@@ -81,7 +43,7 @@ async def post_response(request: HttpRequest) -> HttpResponseBase:
     return _streamed(stream.wait_for_whole(response.pk, response.session_id), "application/json")
 
 
-@_open("GET", "DELETE")
+@RESPONSES.takes_async("GET", "DELETE")
 async def get_or_delete_response(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """GET, also as a stream from any event on, and DELETE /v1/responses/<id>."""
     if request.method == "DELETE":
@@ -93,13 +55,13 @@ async def get_or_delete_response(request: HttpRequest, public_id: str) -> HttpRe
     return _json(body)
 
 
-@_open("POST")
+@RESPONSES.takes_async("POST")
 async def post_cancel(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """POST /v1/responses/<id>/cancel."""
     return _json(await once_in_database(service.cancel_response, request, public_id))
 
 
-@_open("GET")
+@RESPONSES.takes_async("GET")
 async def get_input_items(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """GET /v1/responses/<id>/input_items."""
     return _json(await once_in_database(service.list_input_items, request, public_id))
