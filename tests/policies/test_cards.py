@@ -18,7 +18,7 @@ from tests.pages.html import Element, read
 from tests.policies.world import asked, group_of, in_force, refund
 from workspace.models import OutboxItem
 from workspace.notify import payloads
-from workspace.pages import reauthentication
+from workspace.pages.account import reauthentication
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}

@@ -28,7 +28,8 @@ from asks.policies import terms
 from asks.queue import queries
 from asks.refusals import Refused
 from asks.withdrawing import withdraw_ask as take_back
-from workspace.pages import fragments, reauthentication
+from workspace.pages import fragments
+from workspace.pages.account import reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
 from workspace.pages.cards.edit_form import PREFIX
 from workspace.pages.cards.facts import OptionFacts, facts_of, gate_facts, with_past

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from agents.models import Agent
 from asks import access, delegation
-from workspace.pages.hours import ZONE
+from workspace.pages.account.hours import ZONE
 from workspace.pages.owner_request import OwnerRequest, show
 
 
