@@ -19,7 +19,7 @@ from tests.factories import echo_of
 from tests.live_server import LiveServer
 from tests.pages import world
 from tests.policies.world import asked, in_force
-from workspace.pages.reauthentication import KEY as PROVED_AT
+from workspace.pages.account.reauthentication import KEY as PROVED_AT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 SignIn = Callable[[User], None]

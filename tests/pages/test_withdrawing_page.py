@@ -29,7 +29,8 @@ def test_with_a_reason(as_owner: Client, ask: Ask) -> None:
 def test_without_scripts_and_without_a_reason(as_owner: Client, ask: Ask) -> None:
     response = as_owner.post(f"/asks/{ask.pk}/withdraw", follow=True)
     assert (
-        "taken back. Nothing was approved." in read(response.content).one("div", id="toasts").words
+        "You withdrew ledger-close's question. Nothing was approved."
+        in read(response.content).one("div", id="toasts").words
     )
 
 

@@ -57,7 +57,7 @@ def problem(
     title: str,
     words: str,
     *,
-    link: str = "To what needs you",
+    link: str = "Back to your queue",
     sign_in: bool = False,
 ) -> HttpResponse:
     """One sentence in the middle of the page, with what had been typed."""

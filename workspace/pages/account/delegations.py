@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from agents.models import Agent
 from asks import access, delegation
-from workspace.pages.hours import ZONE
+from workspace.pages.account.hours import ZONE
 from workspace.pages.owner_request import OwnerRequest, show
 
 
@@ -41,9 +41,13 @@ class DelegationForm(forms.Form):
         cast("Any", self.fields["agent"]).queryset = access.agents_of(request.user)
 
     def clean_to(self) -> User:
-        person = User.objects.filter(username=self.cleaned_data["to"], is_active=True).first()
+        name = self.cleaned_data["to"]
+        people = User.objects.filter(is_active=True)
+        person = people.filter(username=name).first()
         if person is None:
-            raise ValidationError("Nobody here has that name.")
+            near = people.filter(username__iexact=name).order_by("username").first()
+            hint = f" Did you mean {near.username}?" if near else ""
+            raise ValidationError(f"No user is called “{name}”.{hint}")
         return person
 
     def clean_zone(self) -> ZoneInfo:
