@@ -74,7 +74,7 @@ def test_the_card_of_a_gate(as_owner: Client, parked: Agent) -> None:
     assert "gate 1" in text
     assert "I read the callers too." in text
     assert "Submit FLAGGED for both." in text
-    assert "Words that go with your answer" in text
+    assert "Note to " in text
     for word in ("Approve", "Reject", "Abort"):
         assert word in text
     assert text.count("I read the callers too.") == 1
