@@ -158,7 +158,7 @@ def test_words_where_only_options_are_offered(as_owner: Client, owner: User) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("a\x00b", "cannot be kept"), ("x" * 16_001, "16001 characters")]
+    ("text", "why"), [("a\x00b", "cannot be stored"), ("x" * 16_001, "16001 characters")]
 )
 def test_words_that_cannot_be_kept_come_back(
     as_owner: Client, ask: Ask, text: str, why: str

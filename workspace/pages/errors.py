@@ -75,4 +75,4 @@ def problem(
         "sign_in": sign_in,
         "typed": typed_words(request) if request.method == "POST" else [],
     }
-    return render(request, "problem.html", context, status=status)
+    return render(request, "pages/problem.html", context, status=status)

@@ -30,7 +30,7 @@ class SignInForm(AuthenticationForm):
 class SignIn(LoginView):
     """GET and POST /login. A person who is signed in already goes on to the queue."""
 
-    template_name = "login.html"
+    template_name = "pages/login.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
