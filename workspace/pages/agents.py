@@ -9,6 +9,9 @@ from django.contrib.auth.decorators import permission_required
 from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents import controls
@@ -56,27 +59,30 @@ def connect_agent(request: OwnerRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         created = form.connect(owner=request.user)
         if created is not None:
-            messages.success(request, f"{created.slug} is connected.")
+            messages.success(request, _("{agent} is connected.").format(agent=created.slug))
             return redirect("agent", created.slug)
     status = 422 if request.method == "POST" else 200
     return show(request, "agent_new", "agents", status=status, form=form)
 
 
-def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, str], HttpResponse]:
+def _steer_agent(
+    verb: Callable[..., object], done: Promise
+) -> Callable[[OwnerRequest, str], HttpResponse]:
     @require_POST
     def view(request: OwnerRequest, slug: str) -> HttpResponse:
         found = get_object_or_404(access.agents_of(request.user), slug=slug)
         verb(agent_id=found.pk, by=request.user)
-        messages.success(request, words.format(found.slug))
+        messages.success(request, str(done).format(agent=found.slug))
         return redirect("agent", found.slug)
 
     return view
 
 
-agent_pause = _steer(
-    controls.pause_agent, "{} is paused: nothing of it starts until you resume it."
+agent_pause = _steer_agent(
+    controls.pause_agent,
+    gettext_lazy("{agent} is paused: it starts nothing until you resume it."),
 )
-agent_resume = _steer(controls.resume_agent, "{} is resumed.")
+agent_resume = _steer_agent(controls.resume_agent, gettext_lazy("{agent} is resumed."))
 
 
 @require_POST
@@ -85,8 +91,8 @@ def start_agent(request: OwnerRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(access.agents_of(request.user), slug=slug)
     home = get_object_or_404(found.sessions, is_home=True)
     run = controls.start_session(session_id=home.pk, by=request.user)
-    words = f"{slug} is started." if run else f"{slug} cannot be started: it is retired."
-    messages.success(request, words)
+    done, refused = _("{agent} is started."), _("{agent} cannot be started: it is retired.")
+    messages.success(request, (done if run else refused).format(agent=slug))
     return redirect("session", home.pk)
 
 

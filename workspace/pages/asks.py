@@ -15,19 +15,19 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.lifecycle import AgentState, SessionState
 from agents.models import Session
 from asks import access
-from asks.answering import Answered, Voted
-from asks.answering import answer_ask as give_answer
+from asks.answering import Answered, Voted, answer_ask
 from asks.lifecycle import AskStatus, Meaning, Reason, Style
 from asks.models import Ask, Option, Vote
 from asks.policies import terms
 from asks.queue import queries
 from asks.refusals import Refused
-from asks.withdrawing import withdraw_ask as take_back
+from asks.withdrawing import withdraw_ask
 from workspace.pages import fragments
 from workspace.pages.account import reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
@@ -100,7 +100,7 @@ def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     pause = _first_press(request, ask_id, posted, proposal)
     if pause is not None:
         return pause
-    result = give_answer(
+    result = answer_ask(
         ask_id=ask_id,
         by=request.user,
         option=posted.option,
@@ -123,12 +123,14 @@ def post_withdrawal(request: OwnerRequest, ask_id: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("ask", ask_id)
     reason = request.POST.get("reason", "")
-    result = take_back(ask_id=ask_id, by=request.user, reason=reason)
+    result = withdraw_ask(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return refused_card(request, result, withdraw_typed=reason)
     found = find_ask(request.user, ask_id)
     return done(
-        request, found, f"You withdrew {found.agent.slug}'s question. Nothing was approved."
+        request,
+        found,
+        _("You withdrew {agent}'s question. Nothing was approved.").format(agent=found.agent.slug),
     )
 
 
@@ -249,7 +251,7 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
 def _why_not(person: User, found: Ask, standing: access.Rights) -> str:
     """Why the reader answers nothing here; empty when they do."""
     if not standing.names:
-        return standing.bar or "Only other people can answer this."
+        return standing.bar or _("Only other people can answer this.")
     if not terms.terms_of(found).many_decide:
         return ""
     mine = next((vote for vote in found.votes.all() if vote.voter_id == person.pk), None)
@@ -264,9 +266,17 @@ def _still_needed(found: Ask, mine: Vote) -> str:
     voted = {vote.voter_id for vote in votes} | {vote.principal_id for vote in votes}
     others = access.people_who_answer(found).exclude(pk__in=voted).order_by("username")
     names = list(others.values_list("username", flat=True)[: NAMED + 1])
-    named = names if len(names) <= NAMED else [*names[:NAMED], "somebody else"]
-    rest = f" \u2013 still needed: {' or '.join(named)}" if named else ""
-    return f"You voted {mine.option_label}. {approvals} of {needed}{rest}."
+    named = names if len(names) <= NAMED else [*names[:NAMED], _("somebody else")]
+    facts = {
+        "option": visible_line(mine.option_label)[:80],
+        "approvals": approvals,
+        "needed": needed,
+    }
+    if not named:
+        return _("You voted {option}. {approvals} of {needed}.").format(**facts)
+    return _("You voted {option}. {approvals} of {needed} \u2013 still needed: {people}.").format(
+        people=_(" or ").join(named), **facts
+    )
 
 
 def _name_note(person: User, standing: access.Rights) -> SafeString:
@@ -285,7 +295,7 @@ def done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
     card = markup.settled_card(found, mine=True)
     session = found.session
     extra = fragments.badge_html(queries.count_badge(request.user)) + fragments.toast_html(
-        words, href=f"/sessions/{session.pk}/", link="Open session"
+        words, href=f"/sessions/{session.pk}/", link=_("Open session")
     )
     return HttpResponse(card + extra)
 
@@ -305,25 +315,27 @@ def _page(request: OwnerRequest, found: Ask, card: str, *, status: int = 200) ->
 def _voted(result: Voted) -> str:
     tally = result.tally
     vote = visible_line(result.vote.option_label)[:80]
-    start = f"You voted {vote} already." if result.repeated else f"You voted {vote}."
-    return f"{start} {tally.approvals} of {tally.needed} approve; it is not decided yet."
+    start = _("You voted {option} already.") if result.repeated else _("You voted {option}.")
+    count = _("{approvals} of {needed} approve; it is not decided yet.")
+    tallied = count.format(approvals=tally.approvals, needed=tally.needed)
+    return f"{start.format(option=vote)} {tallied}"
 
 
 def _recorded(found: Ask, *, repeated: bool) -> str:
     verdict = found.verdict
     text = visible_line(verdict.option_label or verdict.text)[:80]
     answer = text if verdict.option_label else f"“{text}”"
-    start = f"{answer} was recorded already." if repeated else f"{answer} recorded."
-    return f"{start} {_what_follows(found.session, found)}"
+    start = _("{answer} was recorded already.") if repeated else _("{answer} recorded.")
+    return f"{start.format(answer=answer)} {_what_follows(found.session, found)}"
 
 
 def _what_follows(session: Session, found: Ask) -> str:
-    """What an answer sets going, in a sentence that is true now."""
+    """Say in one sentence what the session does next."""
     slug = found.agent.slug
     if found.run.open_asks:
-        return f"{slug} continues once its other questions are answered."
+        return _("{agent} continues once its other questions are answered.").format(agent=slug)
     if session.state == SessionState.PAUSED or found.agent.lifecycle == AgentState.PAUSED:
-        return f"{slug} is paused and reads it when you resume it."
+        return _("{agent} is paused and reads it when you resume it.").format(agent=slug)
     if session.state == SessionState.ENDED or found.agent.lifecycle == AgentState.RETIRED:
-        return f"{slug} is retired and starts no more turns."
-    return f"{slug} continues."
+        return _("{agent} is retired and starts no more turns.").format(agent=slug)
+    return _("{agent} continues.").format(agent=slug)

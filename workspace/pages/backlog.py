@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from asks import backlog as undecided
@@ -46,7 +47,7 @@ def post_ask_again(request: OwnerRequest, ask_id: int) -> HttpResponse:
     result = undecided.reopen_ask(ask_id=ask_id, by=request.user)
     if isinstance(result, Refused):
         return _refused(request, result)
-    messages.success(request, "It is asked again. Nothing was approved meanwhile.")
+    messages.success(request, _("It is asked again. Nothing was approved meanwhile."))
     return redirect("ask", result.pk)
 
 
@@ -59,7 +60,7 @@ def post_dismissal(request: OwnerRequest, ask_id: int) -> HttpResponse:
     result = undecided.dismiss_ask(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return _refused(request, result, reason)
-    messages.success(request, "Dismissed. Nothing was approved.")
+    messages.success(request, _("Dismissed. Nothing was approved."))
     return redirect("backlog")
 
 

@@ -1,4 +1,4 @@
-"""What was decided: answered, withdrawn, expired, asked anew, and answers that were turned down."""
+"""What was decided: answered, withdrawn, expired, asked again, and answers that were turned down."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from asks import access
@@ -14,14 +15,14 @@ from asks.models import Refusal
 from asks.queue import queries
 from workspace.pages.owner_request import OwnerRequest, page_of, show
 
-#: What `?show=` may be, and how it is called on the page.
+#: The values of `?show=` with their labels on the page.
 FILTERS = {
-    "": "All",
-    AskStatus.ANSWERED.value: "Answered",
-    AskStatus.WITHDRAWN.value: "Withdrawn",
-    AskStatus.EXPIRED.value: "Expired",
-    AskStatus.SUPERSEDED.value: "Asked again",
-    "refused": "Refused",
+    "": gettext_lazy("All"),
+    AskStatus.ANSWERED.value: gettext_lazy("Answered"),
+    AskStatus.WITHDRAWN.value: gettext_lazy("Withdrawn"),
+    AskStatus.EXPIRED.value: gettext_lazy("Expired"),
+    AskStatus.SUPERSEDED.value: gettext_lazy("Asked again"),
+    "refused": gettext_lazy("Refused"),
 }
 
 

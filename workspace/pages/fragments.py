@@ -13,6 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from agents.models import Event, Session
 from asks import access
@@ -132,7 +133,7 @@ def _gone(person: AbstractBaseUser, names: Held) -> str:
     known = {f"ask-{ask.pk}" for ask in over}
     known |= {f"session-{number}" for number in _numbers(names, "session-")}
     settled += [
-        oob(markup.moved_on_card(number, words="It is not blocked any more."))
+        oob(markup.moved_on_card(number, words=_("It is not blocked any more.")))
         for number in sorted(_numbers(names, "session-"))
     ]
     lost = [

@@ -7,6 +7,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from agents import controls
@@ -37,8 +38,8 @@ def list_given_up(request: OwnerRequest) -> HttpResponse:
 
 @require_POST
 def post_retry(request: OwnerRequest, session_id: int) -> HttpResponse:
-    """POST /given-up/<id>/retry: the session goes on with what it was owed."""
+    """POST /given-up/<id>/retry: the session continues with its unread messages and answers."""
     found = get_object_or_404(given_up_of(request.user), pk=session_id)
     controls.resume_session(session_id=found.pk, by=request.user)
-    messages.success(request, f"{found.agent.slug} tries it again.")
+    messages.success(request, _("{agent} tries it again.").format(agent=found.agent.slug))
     return redirect("given_up")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from agents.lifecycle import InboxKind
@@ -21,8 +23,16 @@ from workspace.pages.cards.rules import with_votes
 from workspace.pages.owner_request import OwnerRequest, show
 from workspace.templatetags.words import age_in_words
 
-DEVICES = {"phone": "a phone or tablet", "desktop": "a computer", "api": "a program"}
-DOORS = {"page": "this workspace", "signed": "the signed channel", "api": "the API"}
+DEVICES = {
+    "phone": gettext_lazy("a phone or tablet"),
+    "desktop": gettext_lazy("a computer"),
+    "api": gettext_lazy("a program"),
+}
+DOORS = {
+    "page": gettext_lazy("this workspace"),
+    "signed": gettext_lazy("the signed channel"),
+    "api": gettext_lazy("the API"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class ReceiptProof:
 
     @property
     def device(self) -> str:
-        return DEVICES.get(str(self.facts.get("device", "")), "")
+        return str(DEVICES.get(str(self.facts.get("device", "")), ""))
 
 
 @require_safe
@@ -83,12 +93,14 @@ def _carried(ask: Ask) -> list[InboxItem]:
 def _proof(ask: Ask) -> ReceiptProof:
     record = _record(ask)
     if record is None:
-        return ReceiptProof(None, {}, broken="The ledger has no record of it.")
+        return ReceiptProof(None, {}, broken=_("The ledger has no record of it."))
     try:
         anchor = verify.prove_record(record)
         return ReceiptProof(record, json.loads(record.body)["facts"], anchor)  # noqa: TID251  our own writing
     except verify.BrokenLedger as broken:
-        return ReceiptProof(record, {}, broken=f"The ledger is broken at {broken}.")
+        return ReceiptProof(
+            record, {}, broken=_("The ledger is broken at {record}.").format(record=broken)
+        )
 
 
 def _record(ask: Ask) -> LedgerRecord | None:

@@ -8,6 +8,9 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents import controls
@@ -80,12 +83,10 @@ def post_session_message(request: OwnerRequest, session_id: int) -> HttpResponse
 def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] | None:
     """Post it, or say with which status and why not."""
     if "\x00" in text:
-        return 422, "The message holds a NUL character, which is not kept."
+        return 422, _("The message holds a NUL character, which is not kept.")
     if len(text) > session_messages.MESSAGE_LIMIT:
-        return (
-            422,
-            f"The message has {len(text)} characters; {session_messages.MESSAGE_LIMIT} are the most.",
-        )
+        reason = _("The message has {length} characters; {limit} are the most.")
+        return 422, reason.format(length=len(text), limit=session_messages.MESSAGE_LIMIT)
     try:
         session_messages.post_message(session_id=found.pk, by=request.user, text=text)
     except session_messages.EmptyMessage as error:
@@ -96,7 +97,7 @@ def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] |
 
 
 def _sent(request: OwnerRequest, found: Session) -> HttpResponse:
-    words = f"Sent. {found.agent.slug} reads it in its next turn."
+    words = _("Sent. {agent} reads it in its next turn.").format(agent=found.agent.slug)
     if not request.htmx:
         messages.success(request, words)
         return redirect("session", found.pk)
@@ -126,21 +127,24 @@ def _not_sent(
     return response
 
 
-def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, int], HttpResponse]:
+def _steer_session(
+    verb: Callable[..., object], done: Promise
+) -> Callable[[OwnerRequest, int], HttpResponse]:
     @require_POST
     def view(request: OwnerRequest, session_id: int) -> HttpResponse:
         found = _find(request, session_id)
         verb(session_id=found.pk, by=request.user)
-        messages.success(request, words.format(found.agent.slug))
+        messages.success(request, str(done).format(agent=found.agent.slug))
         return redirect("session", found.pk)
 
     return view
 
 
-session_start = _steer(controls.start_session, "{} is started.")
-session_resume = _steer(controls.resume_session, "{} is resumed.")
-session_stop = _steer(
-    controls.stop_session, "The run of {} is stopped; what it was given stays owed."
+session_start = _steer_session(controls.start_session, gettext_lazy("{agent} is started."))
+session_resume = _steer_session(controls.resume_session, gettext_lazy("{agent} is resumed."))
+session_stop = _steer_session(
+    controls.stop_session,
+    gettext_lazy("The run of {agent} is stopped. The next run gets what it was given."),
 )
 
 

@@ -15,6 +15,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -40,22 +41,22 @@ class ProofForm(forms.Form):
         name = self._request.user.get_username()
         person = authenticate(self._request, username=name, password=password)
         if person is None or person.pk != self._request.user.pk:
-            raise forms.ValidationError("That is not your password.")
+            raise forms.ValidationError(_("That is not your password."))
         return password
 
 
 @receiver(user_logged_in, dispatch_uid="workspace.pages.reauthentication")
-def _remember(request: HttpRequest, **_: object) -> None:
+def _remember(request: HttpRequest, **__: object) -> None:
     remember(request)
 
 
 def remember(request: HttpRequest) -> None:
-    """The person has proved who they are just now."""
+    """Store that the person proves who they are now."""
     request.session[KEY] = database_now().isoformat()
 
 
 def proved_at(request: HttpRequest) -> datetime | None:
-    """When they last did, in this login."""
+    """Return when the person last proved it in this login; None if never."""
     try:
         return datetime.fromisoformat(request.session.get(KEY, ""))
     except (TypeError, ValueError):

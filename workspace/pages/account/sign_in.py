@@ -9,6 +9,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext as _
 
 from workspace.pages.errors import signed_out
 
@@ -66,5 +67,5 @@ class OwnersOnly(LoginRequiredMiddleware):
             return signed_out(request)
         response = super().handle_no_permission(request, view_func)
         if request.headers.get("HX-Request") == "true":
-            return HttpResponse("You are signed out.", status=401)
+            return HttpResponse(_("You are signed out."), status=401)
         return response

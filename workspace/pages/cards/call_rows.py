@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import ngettext
+
 from agents.text.json_input import is_json
 
 MOST_ROWS = 150
@@ -108,5 +110,7 @@ def _one(sign: str, name: str, value: object, path: str, depth: int) -> Iterator
 
 
 def _count(value: object) -> str:
-    number, what = len(_inside(value)), "value" if isinstance(value, dict) else "item"
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    number = len(_inside(value))
+    if isinstance(value, dict):
+        return ngettext("{count} value", "{count} values", number).format(count=number)
+    return ngettext("{count} item", "{count} items", number).format(count=number)

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from django.utils.translation import gettext as _
+
 from agents.text import json_input
 from agents.text.canonical_json import Json
 from asks.actions import editing
@@ -58,7 +60,7 @@ class _Leaf:
         label = ""
         for step in self.path:
             label = join_path(label, step)
-        return label or "all of it"
+        return label or _("all of it")
 
 
 def fields_of(gate: Gate, params: Json = None) -> tuple[EditField, ...]:
