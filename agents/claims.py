@@ -80,7 +80,7 @@ def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
         started_at=run.started_at or now,
     )
     given = inbox.lease_items(run)
-    wakes.satisfied(session)
+    wakes.clear_due_wake(session)
     record_event(session, "started", actor="system", data=_start_of(run), run=run)
     transitions.store_status(session, run)
     return _turn(session, run, given)

@@ -33,7 +33,7 @@ def move_run(session: LockedSession, run: Run, to: RunStatus, **fields: object) 
     statements.update(run, list(fields))
 
 
-def live_run(session: LockedSession) -> Run | None:
+def live_run(session: Session) -> Run | None:
     """Return the live run of a session, if any. There is at most one."""
     return _LIVE.first(session.pk)
 

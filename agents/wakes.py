@@ -44,7 +44,7 @@ def consume_wake(session: LockedSession) -> Cause:
     return cause
 
 
-def satisfied(session: LockedSession) -> None:
+def clear_due_wake(session: LockedSession) -> None:
     """Clear a wake that is due already: the run that was just claimed handles it."""
     if session.wake_at is not None and session.wake_at <= session.locked_at:
         rest_session(session, resting_cause(session))
