@@ -44,11 +44,13 @@ check: install-dev ## Lint, types, layers, migrations, house style, templates
 	.venv/bin/lint-imports
 	$(PYTHON) manage.py check --fail-level WARNING
 	$(PYTHON) -m pytest -q -p no:randomly tests/test_project.py
+	.venv/bin/djlint templates --check --quiet
 	.venv/bin/djlint templates --lint --quiet
 
 format: install-dev ## Let the formatters have their way
 	$(PYTHON) -m ruff check --fix-only .
 	$(PYTHON) -m ruff format .
+	.venv/bin/djlint templates --reformat --quiet || true
 
 conformance: install-dev ## Run the real clients of each protocol against a live server
 	@$(PYTHON) -m tests.conformance.run

@@ -95,8 +95,9 @@ def resume_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
     agent = lock_agent(agent_id)
     if agent.lifecycle not in (AgentState.PAUSED, AgentState.DRAFT):
         return
+    first = agent.lifecycle == AgentState.DRAFT
     for session in _sessions_as(agent, AgentState.ACTIVE):
-        _say(session, by, "The agent was resumed.")
+        _say(session, by, "Started for the first time." if first else "The agent was resumed.")
         if transitions.live_run(session) is None:
             _wake_again(session)
         next_run.queue_next_run(session)

@@ -52,13 +52,17 @@ def _of_the_agent(facts: StatusFacts) -> DerivedStatus | None:
 
 def _of_the_run(facts: StatusFacts) -> DerivedStatus | None:
     if facts.live_run == RunStatus.WAITING_HUMAN:
-        return DerivedStatus(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} It holds no process.")
+        return DerivedStatus(
+            Status.WAITING_HUMAN, f"{_waiting(facts.open_asks)} No process is running."
+        )
     if facts.live_run == RunStatus.RUNNING:
         return DerivedStatus(Status.RUNNING, "A run is under way.")
     if facts.live_run == RunStatus.QUEUED:
         return DerivedStatus(Status.RUNNING, "A run is queued and starts when a worker is free.")
     if facts.open_asks:
-        return DerivedStatus(Status.WAITING_HUMAN, f"{_asks(facts.open_asks)} No run is under way.")
+        return DerivedStatus(
+            Status.WAITING_HUMAN, f"{_waiting(facts.open_asks)} No run is under way."
+        )
     return None
 
 
@@ -69,16 +73,16 @@ def _of_the_wake(facts: StatusFacts) -> DerivedStatus:
         return DerivedStatus(Status.DUE, f"Due now because of {_because(facts.wake_cause)}.")
     if facts.wake_cause == Cause.RESOURCE:
         return DerivedStatus(
-            Status.WAITING_RESOURCE, "A limit was reached. It goes on when it passes."
+            Status.WAITING_RESOURCE, "A limit was reached. It continues when that passes."
         )
     if facts.wake_cause == Cause.BACKOFF and facts.error_streak:
         return DerivedStatus(
-            Status.BACKING_OFF, f"Failed {_times(facts.error_streak)} in a row. It tries again."
+            Status.BACKING_OFF, f"Failed {_times(facts.error_streak)}. It tries again."
         )
     if facts.wake_cause == Cause.BACKOFF:
         return DerivedStatus(
             Status.BACKING_OFF,
-            f"Found nothing to do {_times(facts.idle_streak)} in a row. It looks again later.",
+            f"Found nothing to do {_times(facts.idle_streak)}. It looks again later.",
         )
     return DerivedStatus(Status.SCHEDULED, f"Starts again by {_because(facts.wake_cause)}.")
 
@@ -86,19 +90,19 @@ def _of_the_wake(facts: StatusFacts) -> DerivedStatus:
 def _asleep(facts: StatusFacts) -> DerivedStatus:
     if facts.wake_cause == Cause.BLOCKED:
         return DerivedStatus(
-            Status.BLOCKED, "It says it is blocked and asked nothing. Only you move it."
+            Status.BLOCKED, "It reports being blocked without asking. Send it a message."
         )
     if facts.wake_cause == Cause.EVENT:
         return DerivedStatus(Status.WAITING_EVENT, "Starts when a message names it.")
-    return DerivedStatus(Status.MANUAL, "Starts when a person says so.")
+    return DerivedStatus(Status.MANUAL, "You start it.")
 
 
-def _asks(count: int) -> str:
-    return "It asked a question." if count == 1 else f"It asked {count} questions."
+def _waiting(count: int) -> str:
+    return "Waiting for your answer." if count == 1 else f"Waiting for your {count} answers."
 
 
 def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+    return "once" if count == 1 else f"{count} times in a row"
 
 
 def _because(cause: str) -> str:

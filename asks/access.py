@@ -1,9 +1,9 @@
-"""Who may see and who may answer an ask. Every door asks here, and nowhere else.
+"""Who may see and who may answer an ask. Every caller checks here and nowhere else.
 
-An ask is answered by the owners of its agent, or by the members of the group that its terms name; by
-those it is escalated to, where the policy lets them; or by somebody one of them has delegated it to,
-in their name. Whom the run was started for is barred where four eyes are wanted, and so is everybody
-who would answer in that person's name.
+An ask is answered by the owners of its agent, or by the members of the group that its terms name. The
+people it was escalated to may answer too, if the policy allows it, and so may their delegates. Under
+four eyes, the person the run was started for is barred, and so is everybody who would answer in that
+person's name.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents.db.expressions import IsAny
 from agents.db.statements import Prepared
@@ -31,16 +33,20 @@ from agents.models import Agent, Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation, Vote
 
-YOU_STARTED_IT = "This run was started for you, so somebody else must answer (four eyes)."
-THEY_STARTED_IT = "This run was started for whom you would answer for (four eyes)."
+YOU_STARTED_IT = gettext_noop(
+    "This run was started for you, so someone else must answer (four eyes)."
+)
+THEY_STARTED_IT = gettext_noop(
+    "This run was started for the person you would answer for (four eyes)."
+)
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What a person is to an ask: whether they see it, and in whose names they may answer.
+    """A person's rights to an ask: whether they see it, and in whose names they may answer.
 
-    ``names`` are ids of people, the person's own first. ``bar`` says why there are none where there
-    otherwise would be.
+    ``names`` are ids of users, the person's own first. ``bar`` is the reason why somebody who could
+    otherwise answer may not.
     """
 
     sees: bool = False
@@ -49,7 +55,8 @@ class Rights:
 
 
 def agents_of(person: AbstractBaseUser) -> QuerySet[Agent]:
-    """The agents a person owns. ``in`` finds nothing for nobody; ``=`` would find the ownerless."""
+    """Return the agents that a person owns."""
+    # An anonymous user has no pk: ``in`` matches nothing, ``=`` would match agents without owners.
     return Agent.objects.filter(owners__in=[person.pk])
 
 
@@ -58,9 +65,9 @@ def sessions_of(person: AbstractBaseUser) -> QuerySet[Session]:
 
 
 def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """The asks a person may see: their agents', their groups', and those delegated to them.
+    """Return the asks a person may see: of their agents, their groups and their delegators.
 
-    What is confidential is seen only by those who answer it.
+    A confidential ask is visible only to the people who may answer it.
     """
     open_to_owners = Q(answered_by=None) | Q(confidential=False)
     owned = Q(agent__in=agents_of(person)) & open_to_owners
@@ -68,7 +75,7 @@ def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
 
 
 def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """The open asks that wait on a person: those they may answer and have not voted on."""
+    """Return the open asks that wait for a person: they may answer and have not voted."""
     own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
     unbarred = delegations_to(person).exclude(IsAny(F("delegator_id"), OuterRef("barred")))
     voted = Exists(Vote.objects.filter(ask=OuterRef("pk"), voter=person.pk))
@@ -79,9 +86,9 @@ def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:
 
 
 def _near(person: AbstractBaseUser) -> QuerySet[Ask, Any]:
-    """The ids of all open asks that may be a person's to answer: each branch is found by an index.
+    """Return the ids of all open asks that a person may be able to answer, each branch by an index.
 
-    What exactly is theirs is then looked at for these only, however many wait on others.
+    The exact conditions are then checked for these only, however many asks wait for others.
     """
     owners, members = Agent.owners.through.objects, User.groups.through.objects
     names = delegations_to(person).values("delegator")
@@ -99,9 +106,9 @@ def _near(person: AbstractBaseUser) -> QuerySet[Ask, Any]:
 
 
 def in_whose_name(asks: QuerySet[Ask], person: AbstractBaseUser) -> QuerySet[Ask]:
-    """Adds ``by_delegation`` to asks that wait on a person: whose name, by its id; null for one's own.
+    """Annotate asks that wait for a person with ``by_delegation``: the delegation's id.
 
-    It costs nothing where nothing is delegated.
+    Null for asks that the person answers in their own name.
     """
     own = Q(answered_by=None, agent__in=agents_of(person)) | _of_my_groups(person)
     able = Q(delegator__agents=OuterRef("agent")) | _in_a_group_of_it()
@@ -113,7 +120,7 @@ def in_whose_name(asks: QuerySet[Ask], person: AbstractBaseUser) -> QuerySet[Ask
 
 
 def delegations_to(person: AbstractBaseUser) -> QuerySet[Delegation]:
-    """What is delegated to a person at this moment, by people who are still there."""
+    """Return the delegations to a person that are in force now, by active users."""
     return Delegation.objects.filter(
         delegate=person.pk,
         delegate__is_active=True,
@@ -130,26 +137,26 @@ def _of_my_groups(person: AbstractBaseUser) -> Q:
 
 
 def _among(delegations: QuerySet[Delegation]) -> Q:
-    """Asks that one of the delegators may answer."""
+    """Match the asks that one of the delegators may answer."""
     here = delegations.filter(Q(agent=None) | Q(agent=OuterRef("agent")))
     by_owner = Q(answered_by=None) & Q(Exists(here.filter(delegator__agents=OuterRef("agent"))))
     return by_owner | Q(Exists(here.filter(_in_a_group_of_it())))
 
 
 def _in_a_group_of_it() -> Q:
-    """Delegators who are in a group that answers the ask around."""
+    """Match delegators who are in a group that answers the outer ask."""
     return Q(delegator__groups=OuterRef("answered_by")) | Q(
         delegator__groups=OuterRef("escalated_to")
     )
 
 
 def rights_of(person: AbstractBaseUser, ask: Ask) -> Rights:
-    """What a person is to an ask now, whatever was known of them before."""
+    """Return a person's present rights to an ask."""
     if person.pk is None:
         return Rights()
     if _answers_first_hand(person, ask):
         if person.pk in ask.barred:
-            return Rights(sees=True, bar=YOU_STARTED_IT)
+            return Rights(sees=True, bar=_(YOU_STARTED_IT))
         return Rights(sees=True, names=(person.pk,))
     return _by_delegation(person, ask)
 
@@ -176,19 +183,19 @@ def _by_delegation(person: AbstractBaseUser, ask: Ask) -> Rights:
     if not names:
         return Rights(sees=_owns(person, ask) and not ask.confidential)
     if person.pk in ask.barred:
-        return Rights(sees=True, bar=YOU_STARTED_IT)
+        return Rights(sees=True, bar=_(YOU_STARTED_IT))
     free = tuple(name for name in names if name not in ask.barred)
-    return Rights(sees=True, names=free, bar="" if free else THEY_STARTED_IT)
+    return Rights(sees=True, names=free, bar="" if free else _(THEY_STARTED_IT))
 
 
 def _owns(person: AbstractBaseUser, ask: Ask) -> bool:
-    """Only where a group answers can an owner be somebody who does not."""
+    """Whether an owner sees an ask that a group answers. In all other cases owners answer it."""
     owners = ask.agent.owners.filter(pk=person.pk, is_active=True)
     return ask.answered_by_id is not None and owners.exists()
 
 
 def people_who_answer(ask: Ask) -> QuerySet[User]:
-    """Whose decision it is, not counting whom they have delegated it to."""
+    """Return the people who decide an ask, without their delegates."""
     people = User.objects.filter(is_active=True)
     group = ask.answered_by_id
     first = Q(agents=ask.agent_id) if group is None else Q(groups=group)
@@ -199,10 +206,10 @@ def people_who_answer(ask: Ask) -> QuerySet[User]:
 
 
 def may_see(person: AbstractBaseUser, ask: Ask) -> bool:
-    """Whether a person may look at an ask now."""
+    """Whether a person may see an ask now."""
     return rights_of(person, ask).sees
 
 
 def may_answer(person: AbstractBaseUser, ask: Ask) -> bool:
-    """Whether a person may answer an ask now, in their own name or another's."""
+    """Whether a person may answer an ask now, in their own or another name."""
     return bool(rights_of(person, ask).names)

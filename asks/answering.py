@@ -1,4 +1,4 @@
-"""THE verdict transaction: one answer becomes one verdict and one wake, or one recorded refusal."""
+"""The verdict transaction: an answer becomes one verdict and one wake, or one recorded refusal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from agents import actors
 from agents.db import statements
@@ -27,7 +28,7 @@ from asks.signed_channel.proof import Proof
 
 @dataclass(frozen=True)
 class Answered:
-    """The recorded verdict. ``repeated`` when this very answer had been recorded before."""
+    """The recorded verdict. ``repeated`` if the same answer was recorded before."""
 
     ask: Ask
     verdict: Verdict
@@ -36,7 +37,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Voted:
-    """A vote that was recorded and does not decide yet. The ask stays open for the others."""
+    """A recorded vote that does not decide yet. The ask stays open for the other voters."""
 
     ask: Ask
     vote: Vote
@@ -58,15 +59,15 @@ def answer_ask(
     authenticated_at: datetime | None = None,
     edited: Json = None,
 ) -> Result:
-    """Answer an ask as a person. Never raises for what a person may send: it refuses, and records it.
+    """Answer an ask as a person. Bad input is refused and recorded; it never raises.
 
     ``option`` is an option's key, ``echo`` the binding that was shown with a bound ask,
     ``authenticated_at`` when the person last proved who they are, if the door knows, ``edited`` the
-    params to approve instead of those that were shown. Where several decide, an answer is a vote.
-    The same answer by the same person again returns what is there.
+    params to approve instead of those that were shown. If several people decide, an answer is a vote.
+    Repeating an answer returns what was recorded.
     """
-    given = Answer(by=by, option=option, text=text, echo=echo, via=via, edited=edited)
-    return _decide(ask_id, replace(given, authenticated_at=authenticated_at))
+    answer = Answer(by=by, option=option, text=text, echo=echo, via=via, edited=edited)
+    return _decide(ask_id, replace(answer, authenticated_at=authenticated_at))
 
 
 def answer_signed(
@@ -74,7 +75,7 @@ def answer_signed(
 ) -> Result:
     """Answer a money-critical ask with a person's signature. For ``decision_files`` alone.
 
-    The proof has been verified by whoever hands it in; every other rule stands as it is.
+    The caller has verified the proof; every other check applies.
     """
     return _decide(ask_id, Answer(by=by, option=option, echo=echo, via="signed", proof=proof))
 
@@ -101,14 +102,14 @@ def _decide(ask_id: object, answer: Answer) -> Result:
 
 
 def _conclude(case: Case) -> Answered:
-    """The verdict of an answer that nothing speaks against, and what follows from it."""
+    """Record the verdict of an answer that has passed all checks, and continue the session."""
     verdict = _record(case)
     closing.continue_session(case.session, case.ask)
     return Answered(case.ask, verdict)
 
 
 def _as_voted(case: Case, vote: Vote) -> Case:
-    """The case of somebody who voted before, once all have: the verdict is the deciding vote."""
+    """Return the case of an earlier vote that turns out to decide."""
     answer = Answer(
         by=vote.voter, option=vote.option.key, text=vote.text, echo=vote.echo, via=vote.via
     )
@@ -118,7 +119,7 @@ def _as_voted(case: Case, vote: Vote) -> Case:
 
 
 def _recorded_before(ask: Ask, answer: Answer) -> Answered | None:
-    """The verdict, if this person has given this very answer already."""
+    """Return the verdict if this person gave the same answer before."""
     if ask.status != AskStatus.ANSWERED or answer.flaw:
         return None
     verdict = Verdict.objects.select_related("option").get(ask=ask)
@@ -131,7 +132,7 @@ def _recorded_before(ask: Ask, answer: Answer) -> Answered | None:
 
 
 def _voted_before(ask: Ask, answer: Answer) -> Voted | None:
-    """The vote, if this person has cast this very vote already and it is still open."""
+    """Return the vote if this person cast the same vote before and the ask is still open."""
     if ask.status != AskStatus.OPEN or not terms.terms_of(ask).many_decide or answer.flaw:
         return None
     vote = voting.vote_of(ask, answer.by.pk)
@@ -147,7 +148,7 @@ def _same_echo(ask: Ask, answer: Answer) -> bool:
 
 
 def _same_call(verdict: Verdict, answer: Answer) -> bool:
-    """Whether an answer approves the very call that a verdict approved, changed or not."""
+    """Whether an answer approves the same call as a verdict, edited or not."""
     gate = binding.gate_of(verdict.ask)
     if gate is None or answer.edited is None:
         return verdict.edit is None and answer.edited is None
@@ -159,7 +160,7 @@ def _same_call(verdict: Verdict, answer: Answer) -> bool:
 
 
 def _edit_of(case: Case) -> dict[str, Json] | None:
-    """What a verdict keeps of a change: the call as it was asked about, and as it was approved."""
+    """Return the edit that a verdict stores: the call as asked and as approved."""
     if case.gate is None or not case.is_edited:
         return None
     edited = case.answer.edited
@@ -200,6 +201,6 @@ def _record(case: Case) -> Verdict:
     owed = verdict_delivery.deliver_verdict(session, ask, verdict, author=author)
     told, words = verdict_delivery.verdict_data(ask, verdict), owed.body
     if ask.confidential:
-        told, words = {"ask_id": ask.pk}, raising.CONFIDENTIAL
+        told, words = {"ask_id": ask.pk}, _(raising.CONFIDENTIAL)
     record_event(session, "verdict", actor=author, text=words, run=ask.run, data=told)
     return verdict

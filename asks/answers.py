@@ -1,4 +1,4 @@
-"""What a person submits, before anything judges it."""
+"""An answer as a person submits it, before any check."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.utils.translation import gettext as _
 
 from agents.text.canonical_json import Json
 from agents.text.storable import is_storable
 from asks.signed_channel.proof import Proof
 
-#: Characters of an answer in words.
+#: Characters of an answer's text.
 MAX_TEXT = 16_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a person submits: an option's key, words, and the binding as it was shown to them.
+    """A submitted answer: an option's key, a text, and the binding that was shown.
 
-    ``proof`` is their signature over exactly this; no door can hand one in. ``authenticated_at`` is
-    when they last proved who they are to the door, where a door knows that. ``edited`` are params
-    to approve instead of those that were shown; None for those.
+    ``proof`` is the person's signature over this answer; only ``answer_signed`` passes one.
+    ``authenticated_at`` is when the person last signed in, if the caller knows it. ``edited`` are
+    the params to approve instead of the ones shown; None approves the ones shown.
     """
 
     by: AbstractBaseUser
@@ -36,12 +37,13 @@ class Answer:
 
     @property
     def flaw(self) -> str:
-        """Why this cannot be kept as it is, in words; empty when it can."""
-        said: tuple[object, ...] = (self.option, self.text)
-        if not all(isinstance(part, str) for part in said):
-            return "An answer is text."
+        """Why this cannot be stored; empty if it can."""
+        parts: tuple[object, ...] = (self.option, self.text)
+        if not all(isinstance(part, str) for part in parts):
+            return _("An answer must be text.")
         if not is_storable(self.option + self.text):
-            return "The answer holds a character that cannot be kept."
+            return _("The answer contains a character that cannot be stored.")
         if len(self.text) > MAX_TEXT:
-            return f"The answer has {len(self.text)} characters; {MAX_TEXT} are the most."
+            text = _("The answer has {count} characters. The maximum is {most}.")
+            return text.format(count=len(self.text), most=MAX_TEXT)
         return ""

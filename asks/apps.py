@@ -2,7 +2,7 @@ from django.apps import AppConfig
 
 
 class AsksConfig(AppConfig):
-    """What is asked, what may be answered, and what was decided."""
+    """Asks, the answers they allow, and the decisions made."""
 
     name = "asks"
     default_auto_field = "django.db.models.BigAutoField"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from agents import transitions
 from agents.locking import LockedSession
 from asks import closing, raising
@@ -11,13 +14,13 @@ from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask, Gate
 
-WHY_STALE = "What was asked had changed."
+WHY_STALE = gettext_noop("The question had changed.")
 
 
 def ask_again(session: LockedSession, stale: Ask) -> Ask:
-    """A fresh ask in place of a stale one, on a locked session. The old one names its successor.
+    """Replace a stale ask with a fresh one. The stale ask names its successor.
 
-    It is the same run's and has waited as long.
+    The fresh ask belongs to the same run and keeps the time at which the first was opened.
     """
     fresh = raising.create_ask(
         session,
@@ -29,13 +32,13 @@ def ask_again(session: LockedSession, stale: Ask) -> Ask:
         imported=stale.imported,
     )
     copy_escalation(session, stale, fresh)
-    closing.supersede_ask(session, stale, fresh, why=WHY_STALE)
+    closing.supersede_ask(session, stale, fresh, why=_(WHY_STALE))
     transitions.store_status(session, transitions.live_run(session))
     return fresh
 
 
 def draft_from(ask: Ask) -> AskDraft:
-    """An ask as the draft it was."""
+    """Return an ask as a draft."""
     gate = binding.gate_of(ask)
     return AskDraft(
         request_key=ask.request_key,

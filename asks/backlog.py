@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from agents import actors, inbox, next_run, wakes
 from agents.events.log import record_event
@@ -27,7 +28,7 @@ MAX_REASON = 1000
 
 
 def backlog_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """Return what expired undecided and was neither asked again nor dismissed, oldest first."""
+    """Return the asks that expired and were neither asked again nor dismissed, oldest first."""
     undecided = access.asks_of(person).filter(
         status=AskStatus.EXPIRED, repeated_by=None, dropped=None
     )
@@ -54,12 +55,13 @@ def _may_not(ask: Ask, by: AbstractBaseUser, reason: str) -> Refused | None:
     if not access.may_see(by, ask):
         return refusals.not_found()
     if raising.successor_of(ask) is not None:
-        return refusals.refuse(Reason.CLOSED, ask, "This question was asked again meanwhile.")
+        return refusals.refuse(Reason.CLOSED, ask, _("This question has been asked again."))
     if ask.status != AskStatus.EXPIRED:
-        why = f"Only a question that expired can be dismissed; this one is {ask.status}."
+        why = _("Only an expired question can be dismissed. This one is {status}.")
+        why = why.format(status=AskStatus(ask.status).label.lower())
         return refusals.refuse(Reason.CLOSED, ask, why)
     if is_blank(reason):
-        return refusals.refuse(Reason.REASON_REQUIRED, ask, "Say why it needs no decision.")
+        return refusals.refuse(Reason.REASON_REQUIRED, ask, _("Say why it needs no decision."))
     return None
 
 
@@ -72,7 +74,7 @@ def _drop(ask: LockedAsk, by: AbstractBaseUser, reason: str) -> Dropped:
         "dropped",
         actor=actor,
         run=ask.run,
-        text=f"Dismissed the expired question: {reason}",
+        text=_("Dismissed the expired question: {reason}").format(reason=reason),
         data=data,
     )
     names: dict[str, str | None] = {"by": by.get_username()}
@@ -100,9 +102,10 @@ def _may_not_reopen(ask: LockedAsk, by: AbstractBaseUser) -> Refused | None:
     if raising.successor_of(ask) is not None:
         return None
     if Dropped.objects.filter(ask=ask).exists():
-        return refusals.refuse(Reason.CLOSED, ask, "This question was dismissed.")
+        return refusals.refuse(Reason.CLOSED, ask, _("This question was dismissed."))
     if ask.status != AskStatus.EXPIRED or ask.session.state == SessionState.ENDED:
-        why = f"Only a question that expired can be asked again; this one is {ask.status}."
+        why = _("Only an expired question can be asked again. This one is {status}.")
+        why = why.format(status=AskStatus(ask.status).label.lower())
         return refusals.refuse(Reason.CLOSED, ask, why)
     return None
 
@@ -121,7 +124,7 @@ def _reopen(session: LockedSession, expired: Ask, by: AbstractBaseUser) -> Ask:
         "state",
         actor=actors.human(by),
         run=expired.run,
-        text="A question that had expired is asked again.",
+        text=_("Asked the expired question again."),
         data={"ask_id": expired.pk, "replaced_by": fresh.pk},
     )
     if session.state == SessionState.PAUSED:

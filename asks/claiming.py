@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents import actors
 from agents.events.log import record_event
@@ -16,7 +18,7 @@ from asks.policies import terms
 from asks.queue import hints
 from asks.refusals import Refused
 
-MANY = "Several people decide this, so nobody claims it."
+MANY = gettext_noop("Several people decide this, so nobody claims it.")
 
 
 @transaction.atomic
@@ -25,7 +27,7 @@ def claim_ask(
 ) -> Ask | Refused:
     """Claim an open ask as somebody who may answer it, so that others see who has it.
 
-    With ``take_over`` also from the person who has it now. Claiming it again changes nothing.
+    With ``take_over``, take the claim from the person who has it. Claiming it again changes nothing.
     """
 
     def judge(ask: LockedAsk) -> Refused | None:
@@ -34,7 +36,7 @@ def claim_ask(
     ask = lock_judged(ask_id, Answer(by=by, text="claim", via=via), judge)
     if isinstance(ask, Refused) or ask.claimed_by_id == by.pk:
         return ask
-    _hold(ask, by, "Claimed the question.", by=by)
+    _hold(ask, by, _("Claimed the question."), by=by)
     return ask
 
 
@@ -46,7 +48,7 @@ def release_ask(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask 
     if isinstance(ask, Refused):
         return ask
     if ask.claimed_by is not None:
-        _hold(ask, None, "Released the question.", by=by)
+        _hold(ask, None, _("Released the question."), by=by)
     return ask
 
 
@@ -54,22 +56,22 @@ def _is_taken(ask: Ask, by: AbstractBaseUser) -> Refused | None:
     holder = ask.claimed_by
     if holder is None or holder.pk == by.pk:
         return None
-    why = f"This question is claimed by {holder.get_username()}."
+    why = _("This question is claimed by {name}.").format(name=holder.get_username())
     return refusals.refuse(Reason.CLAIMED, ask, why)
 
 
 def _may_not(ask: Ask, by: AbstractBaseUser) -> Refused | None:
-    """Whoever may answer an open ask may claim it; where several vote, there is nothing to claim."""
-    standing = access.rights_of(by, ask)
-    if not standing.sees:
+    """Refuse people who may not answer the ask, and asks that are closed or decided by votes."""
+    rights = access.rights_of(by, ask)
+    if not rights.sees:
         return refusals.not_found()
-    if not standing.names:
-        reason = Reason.FOUR_EYES if standing.bar else Reason.NOT_ALLOWED
-        return refusals.refuse(reason, ask, standing.bar)
+    if not rights.names:
+        reason = Reason.FOUR_EYES if rights.bar else Reason.NOT_ALLOWED
+        return refusals.refuse(reason, ask, rights.bar)
     if ask.status != AskStatus.OPEN:
         return refusals.already_closed(ask)
     many = terms.terms_of(ask).many_decide
-    return refusals.refuse(Reason.NOT_ALLOWED, ask, MANY) if many else None
+    return refusals.refuse(Reason.NOT_ALLOWED, ask, _(MANY)) if many else None
 
 
 def _hold(

@@ -1,12 +1,13 @@
-"""What follows when an ask is closed, however it is closed.
+"""Close an ask, for whatever reason, and continue its session.
 
-When the last open ask of a run closes, the run that waited goes on and the session wakes because of
-a person, all in the caller's transaction: an answer without its wake cannot be.
+When the last open ask of a run closes, the waiting run continues and the session wakes with the cause
+"human", all in the caller's transaction. An answer always wakes its session.
 """
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.utils.translation import gettext as _
 
 from agents import next_run, transitions, wakes
 from agents.db import statements
@@ -31,9 +32,9 @@ def close_ask(
     reason: str = "",
     replaced_by: Ask | None = None,
 ) -> None:
-    """Close an open ask of a locked session; its run is released if nothing of it is open any more.
+    """Close an open ask, and release its run if this was the run's last open ask.
 
-    ``ask.run`` has been read under the lock. Call ``continue_session`` or ``store_status`` next.
+    ``ask.run`` must have been read under the lock. Call ``continue_session`` or ``store_status`` next.
     """
     ask.status, ask.closed_at, ask.close_reason = status, session.locked_at, reason
     ask.closed_by_id = by.pk if by else None
@@ -47,20 +48,20 @@ def close_ask(
 
 
 def supersede_ask(session: LockedSession, old: Ask, fresh: Ask, *, why: str) -> None:
-    """Close an open ask of a locked session for another that stands in its place."""
+    """Close an open ask because another one replaces it."""
     close_ask(session, old, AskStatus.SUPERSEDED, reason=why, replaced_by=fresh)
     record_event(
         session,
         "superseded",
         actor="system",
         run=old.run,
-        text=f"{why} It is asked anew.",
+        text=_("{why} It is asked again.").format(why=why),
         data={"ask_id": old.pk, "replaced_by": fresh.pk},
     )
 
 
 def _count_down(session: LockedSession, run: Run) -> None:
-    """One open ask less; a run that waited for the last one goes on in the same statement."""
+    """Count one open ask less. Continue a run that waited for its last one, in one statement."""
     left = run.open_asks - 1
     if left == 0 and run.status == RunStatus.WAITING_HUMAN:
         transitions.move_run(session, run, RunStatus.CONTINUED, open_asks=0)
@@ -70,10 +71,10 @@ def _count_down(session: LockedSession, run: Run) -> None:
 
 
 def continue_session(session: LockedSession, ask: Ask) -> Run | None:
-    """Wake a locked session because of a person, unless the ask's run still waits for other answers.
+    """Wake a session by its owner, unless the ask's run still waits for other answers.
 
-    An ask that outlived its run starts a run of its own, past one that waits for something else.
-    Returns the run that was queued, if any.
+    An ask that outlived its run starts a new run, even if another run waits for something else.
+    Return the run that was queued, if any.
     """
     run = ask.run
     just_released = run.ended_at == session.locked_at

@@ -1,4 +1,4 @@
-"""Somebody lets somebody else answer in their name, from and until a time, for a reason."""
+"""Delegation: let somebody else answer in your name, for a period and a reason."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from agents import actors
 from agents.db.expressions import database_now
@@ -32,9 +33,9 @@ def create_delegation(
     starts_at: datetime | None = None,
     agent: Agent | None = None,
 ) -> Delegation:
-    """Let somebody answer in one's own name. Raises ValidationError per field.
+    """Let ``to`` answer in the name of ``by``. Raise ValidationError with a message per field.
 
-    Only for what one may answer oneself: what was delegated to one is not passed on.
+    It covers the asks that ``by`` may answer directly. A delegation cannot be passed on.
     """
     begins = starts_at or database_now()
     _check(by, to, begins, ends_at, reason)
@@ -46,34 +47,34 @@ def create_delegation(
         ends_at=ends_at,
         reason=reason.strip(),
     )
-    _write_down("delegated", made, by)
+    _record("delegated", made, by)
     return made
 
 
 @transaction.atomic
 def revoke_delegation(*, delegation_id: int, by: AbstractBaseUser) -> bool:
-    """End a delegation at once, as either of the two. False when it has ended already."""
-    found = Delegation.objects.select_for_update().filter(pk=delegation_id).first()
-    if found is None or by.pk not in (found.delegator_id, found.delegate_id):
+    """End a delegation at once, as either of the two people. False if it has ended already."""
+    delegation = Delegation.objects.select_for_update().filter(pk=delegation_id).first()
+    if delegation is None or by.pk not in (delegation.delegator_id, delegation.delegate_id):
         return False
-    ended = Delegation.objects.filter(pk=found.pk, revoked_at=None, ends_at__gt=Now())
+    ended = Delegation.objects.filter(pk=delegation.pk, revoked_at=None, ends_at__gt=Now())
     if not ended.update(revoked_at=Now()):
         return False
-    _write_down("delegation_revoked", found, by)
+    _record("delegation_revoked", delegation, by)
     return True
 
 
 def delegations_given_by(person: AbstractBaseUser) -> QuerySet[Delegation]:
-    """What a person has delegated and what stands or will stand, newest first."""
-    return _standing().filter(delegator=person.pk).select_related("delegate", "agent")
+    """Return a person's delegations to others, present and future, newest first."""
+    return _unended().filter(delegator=person.pk).select_related("delegate", "agent")
 
 
 def delegations_received_by(person: AbstractBaseUser) -> QuerySet[Delegation]:
-    """In whose names a person answers, now or later, newest first."""
-    return _standing().filter(delegate=person.pk).select_related("delegator", "agent")
+    """Return the delegations to a person, present and future, newest first."""
+    return _unended().filter(delegate=person.pk).select_related("delegator", "agent")
 
 
-def _standing() -> QuerySet[Delegation]:
+def _unended() -> QuerySet[Delegation]:
     return Delegation.objects.filter(revoked_at=None, ends_at__gt=Now()).order_by("-pk")
 
 
@@ -81,16 +82,18 @@ def _check(
     by: AbstractBaseUser, to: User, starts_at: datetime, ends_at: datetime, reason: str
 ) -> None:
     if to.pk == by.pk or not to.is_active:
-        raise ValidationError({"to": "Name somebody else who can sign in."})
+        raise ValidationError({"to": _("Name someone else who can sign in.")})
     if ends_at <= max(starts_at, database_now()):
-        raise ValidationError({"ends_at": "It must end later than it starts, and later than now."})
+        raise ValidationError({"ends_at": _("It must end after it starts, and in the future.")})
     if ends_at - starts_at > LONGEST:
-        raise ValidationError({"ends_at": "A year is the longest."})
+        raise ValidationError({"ends_at": _("It can last a year at most.")})
     if is_blank(reason) or not is_storable(reason) or len(reason) > MAX_REASON:
-        raise ValidationError({"reason": f"Say in up to {MAX_REASON} characters why."})
+        raise ValidationError(
+            {"reason": _("Give a reason of up to {most} characters.").format(most=MAX_REASON)}
+        )
 
 
-def _write_down(kind: str, made: Delegation, by: AbstractBaseUser) -> None:
+def _record(kind: str, made: Delegation, by: AbstractBaseUser) -> None:
     names = {
         "from": made.delegator.get_username(),
         "to": made.delegate.get_username(),

@@ -1,71 +1,72 @@
-"""The words of what may be asked, answered and refused. No models here."""
+"""Kinds, statuses, styles and meanings of asks, and the reasons for refusals. No models here."""
 
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class AskKind(models.TextChoices):
-    QUESTION = "question", "Question"
-    APPROVAL = "approval", "Approval"
+    QUESTION = "question", _("Question")
+    APPROVAL = "approval", _("Approval")
 
 
 class AskStatus(models.TextChoices):
     """open -> answered, withdrawn, expired or superseded; nothing leads back."""
 
-    OPEN = "open", "Open"
-    ANSWERED = "answered", "Answered"
-    WITHDRAWN = "withdrawn", "Withdrawn"
-    EXPIRED = "expired", "Expired"
-    SUPERSEDED = "superseded", "Superseded"
+    OPEN = "open", _("Open")
+    ANSWERED = "answered", _("Answered")
+    WITHDRAWN = "withdrawn", _("Withdrawn")
+    EXPIRED = "expired", _("Expired")
+    SUPERSEDED = "superseded", _("Superseded")
 
 
 class Style(models.TextChoices):
-    """How an option looks. A danger option wants a second, deliberate press."""
+    """The look of an option. A danger option needs a second, deliberate press."""
 
-    PRIMARY = "primary", "Primary"
-    DEFAULT = "default", "Default"
-    DANGER = "danger", "Destructive"
+    PRIMARY = "primary", _("Primary")
+    DEFAULT = "default", _("Default")
+    DANGER = "danger", _("Destructive")
 
 
 class Meaning(models.TextChoices):
-    """What choosing an option means for the action that is asked about."""
+    """The effect of an option on the action of its ask."""
 
-    ANSWER = "answer", "Answer"
-    APPROVE = "approve", "Approve"
-    DENY = "deny", "Deny"
+    ANSWER = "answer", _("Answer")
+    APPROVE = "approve", _("Approve")
+    DENY = "deny", _("Deny")
 
 
 class Reason(models.TextChoices):
-    """Why an answer was turned down. The label is the sentence a person reads."""
+    """Why an answer was refused. The label is the sentence that a person reads."""
 
-    NOT_FOUND = "not_found", "There is no such question."
-    NOT_ALLOWED = "not_allowed", "This is not yours to answer."
-    FOUR_EYES = "four_eyes", "Somebody else must answer this: the run was started for you."
-    CLOSED = "closed", "This question is already closed."
-    EXPIRED = "expired", "Nobody answered in time. Nothing was approved."
+    NOT_FOUND = "not_found", _("There is no such question.")
+    NOT_ALLOWED = "not_allowed", _("You may not answer this question.")
+    FOUR_EYES = "four_eyes", _("Someone else must answer this: the run was started for you.")
+    CLOSED = "closed", _("This question is already closed.")
+    EXPIRED = "expired", _("Nobody answered in time. Nothing was approved.")
     GATED = (
         "gated",
-        "Money-critical actions are not answerable here. No grant was minted; use the signed channel.",
+        _("This action moves money. Approve it with a signed decision file, not here."),
     )
     UNBINDABLE = (
         "unbindable",
-        "This answer did not say which action it is for. Nothing was approved; load the page again.",
+        _("The answer did not name the action it is for. Nothing was approved. Reload the page."),
     )
-    UNPROVEN = "unproven", "The signature does not prove who decided this. Nothing was approved."
-    STALE = "stale", "What is asked has changed since you looked. Nothing was approved."
-    CLAIMED = "claimed", "Somebody else has claimed this question."
+    UNPROVEN = "unproven", _("The signature does not prove who decided. Nothing was approved.")
+    STALE = "stale", _("The question has changed since you looked. Nothing was approved.")
+    CLAIMED = "claimed", _("Someone else has claimed this question.")
     REAUTHENTICATE = (
         "reauthenticate",
-        "This answer needs you to prove who you are once more. Nothing was approved.",
+        _("Confirm it's you before you answer this. Nothing was approved."),
     )
-    VOTED = "voted", "You have voted already, and a vote stays as it is."
-    INVALID = "invalid", "This answer cannot be kept as it is."
-    EMPTY = "empty", "An empty answer is not an answer."
-    UNKNOWN_OPTION = "unknown_option", "That option was not offered."
-    NOT_EDITABLE = "not_editable", "This action may not be changed here. Nothing was approved."
-    BAD_EDIT = "bad_edit", "What you changed does not fit. Nothing was approved."
-    REASON_REQUIRED = "reason_required", "This answer needs a reason in words."
+    VOTED = "voted", _("You have already voted. Votes are final.")
+    INVALID = "invalid", _("This answer cannot be stored.")
+    EMPTY = "empty", _("An empty answer is not an answer.")
+    UNKNOWN_OPTION = "unknown_option", _("That option was not offered.")
+    NOT_EDITABLE = "not_editable", _("This action cannot be edited. Nothing was approved.")
+    BAD_EDIT = "bad_edit", _("Your changes do not fit. Nothing was approved.")
+    REASON_REQUIRED = "reason_required", _("This answer needs a reason.")
 
 
 #: The HTTP status of each refusal, for every door.

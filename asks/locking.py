@@ -39,7 +39,7 @@ _ASK = Prepared(
 def lock_ask(ask_id: object) -> LockedAsk | None:
     """Lock an ask by its session; return it with run, gate, session and agent. None if there is none.
 
-    ``ask_id`` is whatever came in.
+    ``ask_id`` may be any value that a client sent.
     """
     number = number_of(ask_id)
     session = None if number is None else _SESSION_OF.first(number)
@@ -54,9 +54,9 @@ def lock_ask(ask_id: object) -> LockedAsk | None:
 def lock_judged(
     ask_id: object, attempt: Answer, judge: Callable[[LockedAsk], Refused | None]
 ) -> LockedAsk | Refused:
-    """Lock an ask for an attempt at it, unless ``judge`` refuses; then record the refusal.
+    """Lock an ask and judge an attempt at it. Record and return the refusal, if there is one.
 
-    Every verb of a person on an ask begins with this. An ask that does not exist is ``not_found``.
+    Every action of a person on an ask begins here. An ask that does not exist is ``not_found``.
     """
     ask = lock_ask(ask_id)
     refused = refusals.not_found() if ask is None else judge(ask)

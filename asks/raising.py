@@ -1,4 +1,4 @@
-"""Raises what a run asks: as rows, once per request, in the transaction that settles the turn."""
+"""Raise the asks of a run, once per request, in the transaction that settles the turn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import JSONField, Value
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents import actors, wakes
 from agents.db import statements
@@ -31,12 +33,12 @@ from asks.queue import hints
 
 __all__ = ["BadDraft", "create_ask", "raise_ask", "raise_asks", "successor_of"]
 
-#: What a thread says instead of a question that only those who answer it may read.
-CONFIDENTIAL = "A confidential question. Only those who answer it can read it."
+#: Shown in a thread instead of a question that only the people who answer it may read.
+CONFIDENTIAL = gettext_noop("A confidential question. Only the people who answer it can read it.")
 
 
 def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> None:
-    """Raise each draft on a locked session; what cannot be asked is said in the thread."""
+    """Raise each draft. Record an event in the thread for each one that cannot be asked."""
     for draft in drafts:
         if not isinstance(draft, AskDraft):
             raise TypeError(f"{type(draft).__name__} is not an AskDraft.")
@@ -55,7 +57,7 @@ def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> No
 
 @dataclass(frozen=True)
 class BoundDraft:
-    """What the policy says of a draft, and its action, bound once."""
+    """The policy's ruling on a draft, and the draft's action, bound once."""
 
     ruling: Ruling
     action: BoundAction | None
@@ -70,7 +72,7 @@ def bind_draft(session: LockedSession, draft: AskDraft) -> BoundDraft:
 
 
 def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
-    """Raise one ask and return the ask that now stands for the request. Raises BadDraft.
+    """Raise one ask and return the present ask of the request. Raise BadDraft.
 
     Return None if the policy allows the action without a person. An open request with the same words
     and action is not raised twice; one that differs is replaced. A question that was answered in the
@@ -94,7 +96,7 @@ def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
         return before
     fresh = create_ask(session, run, draft, repeats=before, bound=bound)
     if before.status == AskStatus.OPEN:
-        closing.supersede_ask(session, before, fresh, why="The agent asked it differently.")
+        closing.supersede_ask(session, before, fresh, why=_("The agent asked it differently."))
     return fresh
 
 
@@ -115,7 +117,7 @@ def create_ask(
 ) -> Ask:
     """Insert one open ask with its options, gate and nudges, count it, and record it as an event.
 
-    ``repeats`` is the ask that this one asks again. Raises BadDraft.
+    ``repeats`` is the ask that this one asks again. Raise BadDraft.
     """
     bound = bound or bind_draft(session, draft)
     applied = terms.apply_terms(session, run, draft, bound.ruling, expires_at)
@@ -146,7 +148,7 @@ def create_ask(
     session.open_asks += 1
     run.open_asks += 1
     statements.update(run, ["open_asks"])
-    _say_asked(session, run, ask, draft)
+    _record_asked(session, run, ask, draft)
     return ask
 
 
@@ -168,7 +170,7 @@ def _next_key(session: Session, request_key: str) -> str:
 
 
 def _asked_before(session: Session, run: Run, request_key: str) -> Ask | None:
-    """The last ask that was raised for a request, with the run at hand if it is that run's."""
+    """Return the latest ask of a request, with ``run`` attached if the ask belongs to it."""
     ask = _NAMED.first(session.pk, request_key)
     while (later := successor_of(ask)) is not None:
         ask = _ASK.first(later.pk)
@@ -185,12 +187,12 @@ _NAMED = Prepared(
 
 
 def successor_of(ask: Ask | None) -> Ask | None:
-    """The ask by which another was asked again, if it was."""
+    """Return the ask that repeats another one, if there is one."""
     return getattr(ask, "repeated_by", None)
 
 
 def _deliver_again(session: LockedSession, run: Run, answered: Ask) -> None:
-    """The answer is there already: the next run carries it."""
+    """Deliver an existing answer once more, with the next run."""
     author = actors.human(answered.verdict.decided_by)
     verdict_delivery.deliver_verdict(
         session, answered, answered.verdict, author=author, again_to=run
@@ -199,7 +201,7 @@ def _deliver_again(session: LockedSession, run: Run, answered: Ask) -> None:
 
 
 def _is_the_same(session: Session, ask: Ask, draft: AskDraft, action: BoundAction | None) -> bool:
-    """Whether an ask has the words of a draft and is bound to the same action in the same run."""
+    """Whether an ask has the texts of a draft and is bound to the same action in the same run."""
     gate = binding.gate_of(ask)
     if (gate is None) != (action is None):
         return False
@@ -255,17 +257,17 @@ def _bind(
     session.gate_count += 1
 
 
-def _say_asked(session: LockedSession, run: Run, ask: Ask, draft: AskDraft) -> None:
+def _record_asked(session: LockedSession, run: Run, ask: Ask, draft: AskDraft) -> None:
     options = [option.label for option in draft.options]
-    told = {"ask_id": ask.pk} if ask.confidential else {"ask_id": ask.pk, "options": options}
+    data = {"ask_id": ask.pk} if ask.confidential else {"ask_id": ask.pk, "options": options}
     if draft.action is not None:
-        told["gate"] = ask.gate.number
+        data["gate"] = ask.gate.number
     record_event(
         session,
         "asked",
         actor=actors.agent(session.agent),
         run=run,
-        text=CONFIDENTIAL if ask.confidential else ask.prompt,
-        data=told,
+        text=_(CONFIDENTIAL) if ask.confidential else ask.prompt,
+        data=data,
     )
     hints.notify_queues(ask)

@@ -1,4 +1,4 @@
-"""Why an answer is turned down, in the one order, and the record of it."""
+"""Check an answer in a fixed order, and record why it is refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
+
+from django.utils.translation import gettext as _
 
 from agents import actors
 from agents.db.statements import Prepared
@@ -27,9 +29,9 @@ MAX_ID = 2**63 - 1
 
 @dataclass(frozen=True)
 class Refused:
-    """An answer that was turned down. The ask, if open, is still open or names what replaced it.
+    """A refused answer. An open ask stays open, or ``replaced_by`` names its successor.
 
-    ``flaws`` are what is wrong with a changed call, each by its place.
+    ``flaws`` are the errors of an edited call, each with its path.
     """
 
     reason: Reason
@@ -45,7 +47,7 @@ class Refused:
 
 @dataclass
 class Case:
-    """An answer to an ask of a locked session, and what is looked up once to judge it."""
+    """An answer to an ask, with everything that the checks read, each read once."""
 
     session: LockedSession
     ask: Ask
@@ -57,12 +59,12 @@ class Case:
 
     @cached_property
     def present(self) -> binding.Binding | None:
-        """What an answer to the gate is bound to as the world is now."""
+        """The binding of the gate under the present files, policy and run."""
         return binding.present_binding(self.session, self.ask, self.gate) if self.gate else None
 
     @property
     def has_drifted(self) -> bool:
-        """Whether what is asked is not any more what it was when it was asked."""
+        """Whether the binding has changed since the question was asked."""
         return self.gate is not None and self.present != binding.shown_binding(self.gate)
 
     @cached_property
@@ -75,7 +77,7 @@ class Case:
 
     @cached_property
     def principal(self) -> int:
-        """In whose name this is answered; where several vote, a name that does not count yet."""
+        """The id of the person in whose name this is answered; among voters, one without a vote."""
         names = self.standing.names
         if len(names) > 1 and self.terms.many_decide:
             used = self.ask.votes.values_list("principal_id", flat=True)
@@ -84,7 +86,7 @@ class Case:
 
     @cached_property
     def is_edited(self) -> bool:
-        """Whether other params are to be approved than those that were shown."""
+        """Whether the answer approves other params than the ones shown."""
         if self.answer.edited is None:
             return False
         return self.gate is None or editing.is_edited(self.gate, self.answer.edited)
@@ -102,7 +104,7 @@ _OPTION = Prepared(
 
 
 def number_of(ask_id: object) -> int | None:
-    """The id as one that the database may know, of whatever came in; None if it cannot be one."""
+    """Return an id from a client as a number; None if it cannot be an id."""
     if isinstance(ask_id, str):
         ask_id = int(ask_id) if ask_id.isascii() and ask_id.isdigit() and len(ask_id) < 20 else None
     if isinstance(ask_id, bool) or not isinstance(ask_id, int) or not 0 < ask_id <= MAX_ID:
@@ -111,7 +113,7 @@ def number_of(ask_id: object) -> int | None:
 
 
 def first_refusal(case: Case) -> Refused | None:
-    """The first reason to turn an answer down, or none. The order is part of the contract."""
+    """Return the first reason to refuse an answer, or None. The order is part of the contract."""
     for check in CHECKS:
         refused = check(case)
         if refused is not None:
@@ -128,7 +130,7 @@ def refuse(reason: Reason, ask: Ask, detail: str = "") -> Refused:
 
 
 def replaced(reason: Reason, ask: Ask) -> Refused:
-    """Refused because another ask stands in this one's place, or may: the last of them is named."""
+    """Refuse because the ask was replaced, or may be. Name its latest successor, if there is one."""
     last = ask
     while (later := getattr(last, "repeated_by", None)) is not None:
         last = later
@@ -148,13 +150,17 @@ def _closed(case: Case) -> Refused | None:
 
 
 def already_closed(ask: Ask) -> Refused:
-    """What to say of an ask that is not open any more."""
+    """Return the refusal for an ask that is no longer open."""
     if ask.status == AskStatus.EXPIRED:
         return replaced(Reason.EXPIRED, ask)
     if ask.status == AskStatus.SUPERSEDED:
         return replaced(Reason.STALE, ask)
-    who = f" by {ask.closed_by.get_username()}" if ask.closed_by else ""
-    return refuse(Reason.CLOSED, ask, f"This question was already {ask.status}{who}.")
+    text = _("This question was already {status}.")
+    if ask.closed_by:
+        text = _("This question was already {status} by {name}.")
+    name = ask.closed_by.get_username() if ask.closed_by else ""
+    status = AskStatus(ask.status).label.lower()
+    return refuse(Reason.CLOSED, ask, text.format(status=status, name=name))
 
 
 def _expired(case: Case) -> Refused | None:
@@ -182,32 +188,36 @@ def _binding(case: Case) -> Refused | None:
 
 
 def _waiver(case: Case) -> Refused | None:
-    """Four eyes were waived because nobody else was there. Somebody else may have come since."""
+    """Refuse if four eyes were waived for lack of a second person, and there is one now."""
     if (
         case.terms.four_eyes != "waived"
         or case.answer.by.get_username() not in case.terms.started_for
     ):
         return None
     others = access.people_who_answer(case.ask).exclude(username__in=case.terms.started_for)
-    return refuse(Reason.FOUR_EYES, case.ask, access.YOU_STARTED_IT) if others.exists() else None
+    return refuse(Reason.FOUR_EYES, case.ask, _(access.YOU_STARTED_IT)) if others.exists() else None
 
 
 def _claimed(case: Case) -> Refused | None:
     holder = case.ask.claimed_by
     if holder is None or holder.pk == case.answer.by.pk:
         return None
-    return refuse(Reason.CLAIMED, case.ask, f"This question is claimed by {holder.get_username()}.")
+    why = _("This question is claimed by {name}.").format(name=holder.get_username())
+    return refuse(Reason.CLAIMED, case.ask, why)
 
 
 def _proved_lately(case: Case) -> Refused | None:
-    """A signature is such a proof itself. A key is none: whoever holds it is let in."""
+    """A signature counts as re-authentication; an API key does not."""
     minutes, proved = case.terms.reauthenticate_within, case.answer.authenticated_at
     if minutes is None or case.answer.proof is not None:
         return None
     if proved is not None and case.session.locked_at - proved <= timedelta(minutes=minutes):
         return None
-    why = f"This answer needs you to have signed in within the last {minutes} minutes."
-    return refuse(Reason.REAUTHENTICATE, case.ask, f"{why} Nothing was approved.")
+    why = _(
+        "This answer needs you to have signed in within the last {minutes} minutes. "
+        "Nothing was approved."
+    )
+    return refuse(Reason.REAUTHENTICATE, case.ask, why.format(minutes=minutes))
 
 
 def _invalid(case: Case) -> Refused | None:
@@ -218,7 +228,7 @@ def _empty(case: Case) -> Refused | None:
     if case.answer.option:
         return None
     if not case.ask.free_text or case.terms.many_decide:
-        return refuse(Reason.EMPTY, case.ask, "Pick one of the options.")
+        return refuse(Reason.EMPTY, case.ask, _("Pick one of the options."))
     return refuse(Reason.EMPTY, case.ask) if is_blank(case.answer.text) else None
 
 
@@ -229,13 +239,14 @@ def _unknown_option(case: Case) -> Refused | None:
 
 
 def _reason(case: Case) -> Refused | None:
-    """A destructive answer says why, where the policy wants that. What is signed is deliberate."""
+    """Refuse an answer without a reason where the policy requires one, unless it is signed."""
     option = case.option
     if option is None or case.answer.proof is not None or not is_blank(case.answer.text):
         return None
     if not {option.style, option.meaning} & set(case.terms.reason_for):
         return None
-    return refuse(Reason.REASON_REQUIRED, case.ask, f"Say why you choose “{option.label}”.")
+    why = _("Say why you choose “{option}”.").format(option=option.label)
+    return refuse(Reason.REASON_REQUIRED, case.ask, why)
 
 
 def _voted(case: Case) -> Refused | None:
@@ -243,10 +254,11 @@ def _voted(case: Case) -> Refused | None:
         return None
     mine = case.ask.votes.filter(voter_id=case.answer.by.pk).first()
     if mine is not None:
-        why = f"You voted “{mine.option_label}” already, and a vote stays as it is."
+        why = _("You have already voted “{option}”. Votes are final.")
+        why = why.format(option=mine.option_label)
         return refuse(Reason.VOTED, case.ask, why)
     if case.ask.votes.filter(principal_id=case.principal).exists():
-        why = "A vote was cast already in the name in which you would vote."
+        why = _("A vote has already been cast in the name in which you would vote.")
         return refuse(Reason.VOTED, case.ask, why)
     return None
 
@@ -255,11 +267,13 @@ def _editable(case: Case) -> Refused | None:
     if not case.is_edited:
         return None
     if case.gate is None:
-        why = "There is no action here that could be changed."
+        why = _("There is no action here to edit.")
     elif case.terms.many_decide:
-        why = "Several people decide about this, so nobody changes it alone. Nothing was approved."
+        why = _("Several people decide this, so nobody edits it alone. Nothing was approved.")
     elif case.terms.may_edit and case.gate.schema is schema.UNUSABLE:
-        why = "Whoever carries this out takes no other call, so it stays as it is. Nothing was approved."
+        why = _(
+            "The agent takes no other call, so this one cannot be edited. Nothing was approved."
+        )
     else:
         why = ""
     return refuse(Reason.NOT_EDITABLE, case.ask, why) if why or not case.terms.may_edit else None
@@ -269,12 +283,12 @@ def _edit(case: Case) -> Refused | None:
     if not case.is_edited or case.gate is None:
         return None
     if case.option is None or case.option.meaning != Meaning.APPROVE:
-        return refuse(Reason.BAD_EDIT, case.ask, "Only an approval can carry a change.")
+        return refuse(Reason.BAD_EDIT, case.ask, _("Only an approval can contain an edit."))
     flaws = tuple(editing.find_edit_flaws(case.ask, case.gate, case.answer.edited))
     if not flaws:
         return None
-    said = " ".join(f"{flaw.path}: {flaw.why}" if flaw.path else flaw.why for flaw in flaws[:5])
-    return replace(refuse(Reason.BAD_EDIT, case.ask, make_storable(said[:900])), flaws=flaws)
+    text = " ".join(f"{flaw.path}: {flaw.why}" if flaw.path else flaw.why for flaw in flaws[:5])
+    return replace(refuse(Reason.BAD_EDIT, case.ask, make_storable(text[:900])), flaws=flaws)
 
 
 #: The order in which reasons to refuse are looked for. It is part of the contract.
@@ -300,7 +314,7 @@ CHECKS = (
 def record_refusal(
     refused: Refused, answer: Answer, *, ask: Ask | None, ask_ref: object
 ) -> Refused:
-    """Keep a refusal, and return it. What was submitted is kept too, cut to a harmless size."""
+    """Store a refusal with the submitted answer, cut to a harmless size. Return the refusal."""
     echo = answer.echo if isinstance(answer.echo, dict) else {"": answer.echo}
     row = Refusal.objects.create(
         ask=ask,
@@ -344,7 +358,7 @@ def report_refusal(session: LockedSession, ask: Ask, refused: Refused, answer: A
 
 
 def _brief(value: object, limit: int) -> str:
-    """The beginning of whatever came in, as text that can be kept."""
+    """Return the beginning of any value as text that can be stored."""
     if isinstance(value, int) and value.bit_length() > 1000:
         return "a number of more than 300 digits"
     return make_storable(str(value)[:limit])

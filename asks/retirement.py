@@ -1,9 +1,10 @@
-"""Retires an agent for good: what it asked is withdrawn, its runs end, its sessions are over."""
+"""Retire an agent for good: withdraw its open asks, cancel its runs and end its sessions."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from agents import actors, inbox, transitions, wakes
 from agents.events.log import record_event
@@ -17,7 +18,10 @@ from asks.withdrawing import withdraw_locked
 
 @transaction.atomic
 def retire_agent(*, agent_id: int, by: AbstractBaseUser) -> bool:
-    """Retire an agent. What it was owed stays on record, and nothing carries it. False if it was."""
+    """Retire an agent. Return False if it is retired already.
+
+    Undelivered inbox items stay on record; no run delivers them.
+    """
     agent = lock_agent(agent_id)
     if agent.lifecycle == AgentState.RETIRED:
         return False
@@ -30,15 +34,16 @@ def retire_agent(*, agent_id: int, by: AbstractBaseUser) -> bool:
 
 
 def _end(session: LockedSession, by: AbstractBaseUser) -> None:
-    """The run first, so that no ask that closes lets it go on."""
+    """End a session: cancel its run, withdraw its open asks."""
+    # The run first, so that closing the last ask does not continue it.
     run = transitions.live_run(session)
     if run is not None:
         inbox.release_items(run)
         transitions.move_run(session, run, RunStatus.CANCELLED)
     for ask_id in _open_asks(session):
         ask = Ask.objects.select_related("run", "gate").get(pk=ask_id)
-        withdraw_locked(session, ask, by=by, reason="The agent was retired.")
-    why = f"Retired by {by.get_username()}."
+        withdraw_locked(session, ask, by=by, reason=_("The agent was retired."))
+    why = _("Retired by {name}.").format(name=by.get_username())
     session.state, session.state_reason = SessionState.ENDED, why
     wakes.rest_session(session, wakes.resting_cause(session))
     record_event(session, "state", actor=actors.human(by), text=why)

@@ -1,4 +1,4 @@
-"""Owes a verdict to the session that asked for it, in words that its next run can use."""
+"""Put a verdict into the inbox of the session that asked, for its next run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agents.models import InboxItem, Run
 from asks.actions import binding
 from asks.models import Ask, Verdict
 
-#: Characters of a changed call that are told as words.
+#: Characters of an edited call that the text of the verdict contains at most.
 LONGEST = 4_000
 
 
 def deliver_verdict(
     session: LockedSession, ask: Ask, verdict: Verdict, *, author: str, again_to: Run | None = None
 ) -> InboxItem:
-    """Owe a locked session a verdict; once, and once more for each later run that asks the same."""
+    """Enqueue a verdict once, and once more for each later run that asks the same."""
     return inbox.enqueue_item(
         session,
         InboxKind.VERDICT,
@@ -33,7 +33,7 @@ def deliver_verdict(
 
 
 def _change(verdict: Verdict) -> str:
-    """A changed call in words, for agents that read no data; a very long one is in the data only."""
+    """Describe an edited call for agents that read only text. A very long one is in the data only."""
     if not verdict.edit:
         return ""
     text = json.dumps(verdict.edit["edited"], ensure_ascii=False)
@@ -43,9 +43,9 @@ def _change(verdict: Verdict) -> str:
 
 
 def verdict_data(ask: Ask, verdict: Verdict) -> dict[str, Any]:
-    """What a runtime reads of a verdict: the option by its id, and by its label as it was shown.
+    """Return a verdict as data for a runtime: the option by its key, and its label as it was shown.
 
-    ``edited`` are the params that were approved instead of those asked about, if it is there.
+    ``edited``, if present, are the params that were approved instead of the ones asked about.
     """
     option = verdict.option
     edited = {"edited": verdict.edit["edited"]} if verdict.edit else {}
@@ -62,7 +62,7 @@ def verdict_data(ask: Ask, verdict: Verdict) -> dict[str, Any]:
 
 
 def _action_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
-    """What the verdict releases, so that a runtime can do exactly this and nothing wider."""
+    """Return the operation and params that the verdict releases; empty without an action."""
     gate = binding.gate_of(ask)
     if gate is None:
         return {}
@@ -71,5 +71,5 @@ def _action_of(ask: Ask, verdict: Verdict) -> dict[str, Any]:
 
 
 def was_given(run: Run, ask: Ask) -> bool:
-    """Whether a run carries, or carried, the verdict of an ask."""
+    """Whether the verdict of an ask was delivered to a run."""
     return run.given.filter(kind=InboxKind.VERDICT, data__ask_id=ask.pk).exists()

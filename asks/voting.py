@@ -1,8 +1,10 @@
-"""Several people decide: votes are rows, one per person and per name, and the verdict stays one."""
+"""Votes, for asks that several people decide. A person has one vote per name; one verdict results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
 
 from agents import actors
 from agents.events.log import record_event
@@ -17,7 +19,7 @@ from asks.refusals import Case
 
 @dataclass(frozen=True)
 class Tally:
-    """How the votes stand. ``deciding`` is the vote that decides, if one does."""
+    """The count of votes. ``deciding`` is the vote that decides, if there is one."""
 
     votes: tuple[Vote, ...]
     needed: int
@@ -29,12 +31,12 @@ class Tally:
 
 
 def vote_of(ask: Ask, person_id: int | None) -> Vote | None:
-    """What a person has voted already."""
+    """Return the vote of a person, if they have voted."""
     return Vote.objects.select_related("option").filter(ask=ask, voter=person_id).first()
 
 
 def cast_vote(case: Case) -> Vote:
-    """Write down a vote that nothing speaks against, on a locked session."""
+    """Store a vote that has passed all checks, and record it in the ledger."""
     option, answer = case.option, case.answer
     if option is None:
         raise ValueError("A vote names an option.")
@@ -55,10 +57,10 @@ def cast_vote(case: Case) -> Vote:
 
 
 def count_votes(ask: Ask) -> Tally:
-    """Counts the votes by the ask's own terms.
+    """Count the votes by the terms of the ask.
 
-    The first rejection decides, unless all must vote. Otherwise an option decides once it has as
-    many votes as are needed; where all must vote and too few agree, the first rejection does.
+    The first rejection decides, unless all must vote. Otherwise an option decides once it has enough
+    votes. If all must vote and too few agree, the first rejection decides.
     """
     quorum = terms.terms_of(ask).quorum
     votes = tuple(
@@ -74,7 +76,7 @@ def count_votes(ask: Ask) -> Tally:
 
 
 def _agreed(votes: tuple[Vote, ...], needed: int) -> Vote | None:
-    """The vote that brought an option to the number that is needed."""
+    """Return the vote with which an option reached the number needed."""
     counts: dict[int, int] = {}
     for vote in votes:
         if vote.meaning == Meaning.DENY:
@@ -85,18 +87,20 @@ def _agreed(votes: tuple[Vote, ...], needed: int) -> Vote | None:
     return None
 
 
-def report_vote(case: Case, vote: Vote, standing: Tally) -> None:
-    """Show in the thread that somebody voted, and that it is not decided yet."""
+def report_vote(case: Case, vote: Vote, tally: Tally) -> None:
+    """Record in the thread that somebody voted and that the ask is still open."""
     case.ask.card_version += 1
     case.ask.save(update_fields=["card_version"])
-    count = f"{standing.approvals} of {standing.needed} approvals"
-    said = "A vote was cast" if case.ask.confidential else f"Voted “{vote.option_label}”"
+    text = _("Voted “{option}”: {approvals} of {needed} approvals. It is not decided yet.")
+    if case.ask.confidential:
+        text = _("A vote was cast: {approvals} of {needed} approvals. It is not decided yet.")
+    counts = {"approvals": tally.approvals, "needed": tally.needed}
     record_event(
         case.session,
         "voted",
         actor=actors.human(case.answer.by),
         run=case.ask.run,
-        text=f"{said}: {count}. It is not decided yet.",
-        data={"ask_id": case.ask.pk, "approvals": standing.approvals, "needed": standing.needed},
+        text=text.format(option=vote.option_label, **counts),
+        data={"ask_id": case.ask.pk, **counts},
     )
     hints.notify_queues(case.ask)

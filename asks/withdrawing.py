@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents import actors
 from agents.events.log import record_event
@@ -17,7 +19,7 @@ from asks.models import Ask
 from asks.refusals import Refused
 
 MAX_REASON = 1000
-NOTHING_APPROVED = "Withdrawn without an answer. Nothing was approved."
+NOTHING_APPROVED = gettext_noop("Withdrawn without an answer. Nothing was approved.")
 
 
 @transaction.atomic
@@ -50,6 +52,6 @@ def withdraw_locked(session: LockedSession, ask: Ask, *, by: AbstractBaseUser, r
         "withdrawn",
         actor=actors.human(by),
         run=ask.run,
-        text=why or NOTHING_APPROVED,
+        text=why or _(NOTHING_APPROVED),
         data={"ask_id": ask.pk, "prompt": ask.prompt[:500]},
     )

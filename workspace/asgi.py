@@ -22,6 +22,8 @@ class InOneThread(ASGIHandler):
     between the two, which under load costs more than either.
     """
 
+    # Both overrides are of undocumented methods. Django offers no setting for this: every middleware
+    # and view would have to be async instead. Read both again when Django is upgraded.
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
         super().load_middleware(is_async=False)
 

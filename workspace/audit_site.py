@@ -30,6 +30,8 @@ class AuditSite(AdminSite):
 
     def admin_view(self, view: V, cacheable: bool = False) -> V:  # noqa: FBT001, FBT002
         """Wrap a view so that hidden characters in texts of agents become visible."""
+        # The whole page is rewritten, not each column: every model admin would have to wrap every
+        # field it lists, and the one that is forgotten would show a hidden character as nothing.
         inner = super().admin_view(view, cacheable)
 
         @wraps(inner)

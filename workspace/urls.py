@@ -8,20 +8,17 @@ from django.urls import include, path
 from workspace.accounts import sign_in_links
 from workspace.health import checks
 from workspace.pages import (
-    account,
     agents,
     asks,
     backlog,
     claims,
     decisions,
-    delegations,
     given_up,
-    hours,
     needs_you,
-    reauthentication,
     receipts,
     sessions,
 )
+from workspace.pages.account import delegations, hours, reauthentication, sign_in
 
 urlpatterns = [
     path("", needs_you.show_queue, name="needs_you"),
@@ -64,8 +61,8 @@ urlpatterns = [
     path("given-up/<int:session_id>/retry", given_up.post_retry, name="retry"),
     path("decisions/", decisions.list_decisions, name="decisions"),
     path("decisions/<int:ask_id>/receipt/", receipts.show_receipt, name="receipt"),
-    path("login", account.SignIn.as_view(), name="login"),
-    path("logout", account.SignOut.as_view(), name="logout"),
+    path("login", sign_in.SignIn.as_view(), name="login"),
+    path("logout", sign_in.SignOut.as_view(), name="logout"),
     path("enter/<str:token>", sign_in_links.enter, name="enter"),
     path("api/", include("workspace.api.urls")),
     path("", include("workspace.protocols.leaf.urls")),

@@ -102,26 +102,26 @@ CASES: list[tuple[dict[str, object], Status, str]] = [
     (
         {"live_run": "waiting_human", "open_asks": 1},
         Status.WAITING_HUMAN,
-        "It asked a question. It holds no process.",
+        "Waiting for your answer. No process is running.",
     ),
     (
         {"live_run": "waiting_human", "open_asks": 2},
         Status.WAITING_HUMAN,
-        "It asked 2 questions. It holds no process.",
+        "Waiting for your 2 answers. No process is running.",
     ),
-    ({"open_asks": 1}, Status.WAITING_HUMAN, "It asked a question. No run is under way."),
+    ({"open_asks": 1}, Status.WAITING_HUMAN, "Waiting for your answer. No run is under way."),
     ({"live_run": "running"}, Status.RUNNING, "A run is under way."),
     ({"live_run": "queued"}, Status.RUNNING, "A run is queued and starts when a worker is free."),
     ({"wake_at": NOW, "wake_cause": "human"}, Status.DUE, "Due now because of a person."),
     (
         {"wake_at": NOW + HOUR, "wake_cause": "resource"},
         Status.WAITING_RESOURCE,
-        "A limit was reached. It goes on when it passes.",
+        "A limit was reached. It continues when that passes.",
     ),
     (
         {"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 1},
         Status.BACKING_OFF,
-        "Failed once in a row. It tries again.",
+        "Failed once. It tries again.",
     ),
     (
         {"wake_at": NOW + HOUR, "wake_cause": "backoff", "idle_streak": 3},
@@ -136,10 +136,10 @@ CASES: list[tuple[dict[str, object], Status, str]] = [
     (
         {"wake_cause": "blocked"},
         Status.BLOCKED,
-        "It says it is blocked and asked nothing. Only you move it.",
+        "It reports being blocked without asking. Send it a message.",
     ),
     ({"wake_cause": "event"}, Status.WAITING_EVENT, "Starts when a message names it."),
-    ({"wake_cause": "manual"}, Status.MANUAL, "Starts when a person says so."),
+    ({"wake_cause": "manual"}, Status.MANUAL, "You start it."),
 ]
 
 

@@ -57,7 +57,7 @@ def test_a_blocked_session_that_asked_nothing_is_the_owners_problem(
     session.refresh_from_db()
     assert run.status == RunStatus.COMPLETED
     assert session.status == Status.BLOCKED
-    assert session.status_reason == "It says it is blocked and asked nothing. Only you move it."
+    assert session.status_reason == "It reports being blocked without asking. Send it a message."
     assert queries.needs_you(owner).blocked == [session]
     assert queries.count_badge(owner) == queries.needs_you(owner).count == 1
     assert queries.count_badge(stranger) == 0

@@ -162,7 +162,7 @@ def test_a_money_critical_ask_is_not_answered_here(
     echo = echo_of(asked) if with_echo else None
     result = refused(asked, owner, option="approve", echo=echo)
     assert (result.reason, result.http_status) == (Reason.GATED, 403)
-    assert "No grant was minted" in result.detail
+    assert "This action moves money" in result.detail
     asked.refresh_from_db()
     assert asked.status == AskStatus.OPEN
 

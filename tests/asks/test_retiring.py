@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
 from agents import controls, messages
 from agents.jobs import tick
@@ -12,7 +13,7 @@ from agents.models import Agent, Session
 from agents.registration import open_session
 from asks.answering import answer_ask
 from asks.lifecycle import AskStatus
-from asks.models import Ask
+from asks.models import Ask, LedgerRecord
 from asks.queue import queries
 from asks.refusals import Refused
 from asks.retirement import retire_agent
@@ -86,3 +87,37 @@ def test_retiring_twice_is_retiring_once(agent: Agent, session: Session, owner: 
     assert not retire_agent(agent_id=agent.pk, by=owner)
     session.refresh_from_db()
     assert session.last_seq == said
+
+
+def test_the_command_retires_an_agent(agent: Agent, session: Session, owner: User) -> None:
+    asked = AskFactory(session=session)
+    before = Session.objects.get(pk=session.pk).last_seq
+    call_command("agent", "retire", agent.slug, "--by", owner.username)
+    for row in (agent, session, asked):
+        row.refresh_from_db()
+    assert agent.lifecycle == AgentState.RETIRED
+    assert (session.state, session.status) == (SessionState.ENDED, Status.RETIRED)
+    assert (asked.status, asked.closed_by) == (AskStatus.WITHDRAWN, owner)
+    events = session.events.filter(seq__gt=before, actor="human:olga").order_by("seq")
+    assert list(events.values_list("kind", flat=True)) == ["withdrawn", "state"]
+    record = LedgerRecord.objects.get(subject=f"ask:{asked.pk}", kind="withdrawn")
+    assert record.actor == "human:olga"
+
+
+@pytest.mark.parametrize(
+    ("slug", "by", "message"),
+    [
+        ("nobody", "olga", "There is no agent “nobody”."),
+        ("builder", "nobody", "There is no user “nobody”."),
+    ],
+)
+@pytest.mark.usefixtures("owner")
+def test_the_command_names_who_is_missing(slug: str, by: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        call_command("agent", "retire", slug, "--by", by)
+
+
+def test_the_command_does_not_retire_twice(agent: Agent, owner: User) -> None:
+    retire_agent(agent_id=agent.pk, by=owner)
+    with pytest.raises(CommandError, match="retired already"):
+        call_command("agent", "retire", agent.slug, "--by", owner.username)

@@ -19,7 +19,7 @@ from tests.factories import echo_of
 from tests.live_server import LiveServer
 from tests.pages import world
 from tests.policies.world import asked, in_force
-from workspace.pages.reauthentication import KEY as PROVED_AT
+from workspace.pages.account.reauthentication import KEY as PROVED_AT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 SignIn = Callable[[User], None]
@@ -99,12 +99,12 @@ def test_what_has_changed_is_shown_and_the_same_answer_given_to_it_by_one_press(
     page = queue()
     expect(card(page, ask)).to_be_visible()
     in_force(agent, {"operation": "refund", "reason_for": ["deny"]}, by=owner)
-    card(page, ask).get_by_label("Words that go with").fill("The customer is right.")
+    card(page, ask).get_by_label("Note to").fill("The customer is right.")
     card(page, ask).get_by_role("button", name="Approve once").click()
     fresh = Ask.objects.exclude(pk=ask.pk)
     expect(page.get_by_text("Your answer was not used.")).to_be_visible()
     expect(page.get_by_text("policy version 0 → 1")).to_be_visible()
-    expect(page.get_by_label("Words that go with")).to_have_value("The customer is right.")
+    expect(page.get_by_label("Note to")).to_have_value("The customer is right.")
     expect(page.locator(".card[data-open]")).to_have_count(1)
     page.get_by_role("button", name="Same answer, new binding: Approve once").click()
     expect(card(page, fresh.get())).to_contain_text("owner answered Approve once")
@@ -170,7 +170,7 @@ def test_clocks_are_in_the_zone_that_one_says(
     here = before.inner_text()
     page.goto("/hours")
     page.get_by_label("Time zone").fill("Pacific/Auckland")
-    page.get_by_role("button", name="Keep them").click()
+    page.get_by_role("button", name="Save").click()
     expect(page.locator("#toasts")).to_contain_text("Your hours are kept.")
     page.goto("/")
     there = card(page, ask).locator("[id$=-until] time").first

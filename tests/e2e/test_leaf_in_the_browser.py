@@ -98,7 +98,7 @@ def test_reject_then_approve_comes_to_a_verdict(
     first = gate(0)
     expect(first).to_contain_text("I looked for eval( in a.py.")
     expect(first).to_contain_text("Submit the verdict FLAGGED for i1.")
-    first.get_by_label("Words that go with your answer").fill("check the callers")
+    first.get_by_label("Note to").fill("check the callers")
     first.get_by_role("button", name="Reject").click()
 
     second = gate(1)

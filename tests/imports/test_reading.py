@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asks.approvals import ApprovalItem, parse_approvals
+from asks.approvals_import import ApprovalItem, parse_approvals
 
 
 def items(text: str) -> list[ApprovalItem]:

@@ -74,7 +74,7 @@ def test_the_card_of_a_gate(as_owner: Client, parked: Agent) -> None:
     assert "gate 1" in text
     assert "I read the callers too." in text
     assert "Submit FLAGGED for both." in text
-    assert "Words that go with your answer" in text
+    assert "Note to " in text
     for word in ("Approve", "Reject", "Abort"):
         assert word in text
     assert text.count("I read the callers too.") == 1
@@ -85,7 +85,7 @@ def test_the_card_shows_the_gates_before_it_with_their_verdicts(
 ) -> None:
     text = words_of(as_owner, f"/asks/{ask_of(parked).pk}/")
 
-    assert "gate 0olga: Reject “check the callers” I read **a.py**." in text
+    assert "gate 0 olga: Reject “check the callers” I read **a.py**." in text
 
 
 def test_a_rejection_carries_its_words(as_owner: Client, parked: Agent) -> None:

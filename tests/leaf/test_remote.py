@@ -168,7 +168,7 @@ def test_a_lost_session_can_be_sent_again(owner: User) -> None:
     mine.carry()
     mine.choose("approve", "fine")
 
-    mine.choose("send")
+    mine.choose("again")
 
     assert harness.sent[-1]["decision"]["feedback"] == "fine"
     assert mine.word == "done"

@@ -78,7 +78,7 @@ def test_it_tells_all_there_is_to_tell(ask: Ask, owner: User, session: Session) 
         "olga. That option was not offered.",
         "waits for the next run",
         "chain of this session holds",
-        "No anchor stands over it yet",
+        "No anchor covers it yet",
         record.hash,
         f"session:{session.pk}, number {record.seq}",
     ):
@@ -101,7 +101,7 @@ def test_an_anchor_over_it_is_named(ask: Ask, owner: User) -> None:
     made = anchors.write_anchor()
     assert made is not None
     words = page(ask, owner)
-    assert "Anchor 1 stands over it" in words
+    assert "Anchor 1 covers it" in words
     assert made.hash in words
 
 
@@ -120,7 +120,7 @@ def test_the_difference_to_what_was_asked_before(ask: Ask, owner: User, session:
 def test_a_withdrawal_has_a_receipt_too(ask: Ask, owner: User) -> None:
     withdrawing.withdraw_ask(ask_id=ask.pk, by=owner, reason="Not needed")
     words = page(ask, owner)
-    assert "olga took the question back" in words
+    assert "olga withdrew the question" in words
     assert "Nothing: nothing was approved" in words
     assert "chain of this session holds" in words
 

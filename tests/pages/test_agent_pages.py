@@ -40,7 +40,7 @@ def test_mine_are_listed_and_nobody_elses(
     words = read(as_owner.get("/agents/").content).one("main").words
     assert words.index("alpha") < words.index("beta")
     assert "1 ask open" in words
-    assert "Starts when a person says so." in words
+    assert "You start it." in words
     assert "alpha" not in read(as_stranger.get("/agents/").content).words
 
 

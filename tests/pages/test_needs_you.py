@@ -172,14 +172,14 @@ def test_what_is_fine_is_said_and_never_shouts(as_owner: Client, owner: User, st
     agent = world.agent_of(owner)
     Session.objects.filter(agent=agent).update(status=status, status_reason="Waits for Monday.")
     page = queue(as_owner)
-    assert "Waits for Monday." in page.one("section", aria_label="Nothing is wrong").words
+    assert "Waits for Monday." in page.one("section", aria_label="Quiet").words
     assert page.all(class_="pill--blocker") == []
     assert badge(page) == "0"
 
 
 def test_the_quiet_group_is_closed_while_something_waits(as_owner: Client, owner: User) -> None:
     world.asked(world.agent_of(owner))
-    quiet = queue(as_owner).one("section", aria_label="Nothing is wrong").one("details")
+    quiet = queue(as_owner).one("section", aria_label="Quiet").one("details")
     assert "open" not in quiet.attrs
 
 

@@ -21,7 +21,7 @@ def ask(owner: User, colleague: User) -> Ask:
 
 def test_with_a_reason(as_owner: Client, ask: Ask) -> None:
     response = as_owner.post(f"/asks/{ask.pk}/withdraw", {"reason": "not needed"}, headers=HTMX)
-    assert "olga took the question back: “not needed”" in card(response, ask).words
+    assert "olga withdrew the question: “not needed”" in card(response, ask).words
     ask.refresh_from_db()
     assert (ask.status, ask.close_reason) == ("withdrawn", "not needed")
 
@@ -29,7 +29,8 @@ def test_with_a_reason(as_owner: Client, ask: Ask) -> None:
 def test_without_scripts_and_without_a_reason(as_owner: Client, ask: Ask) -> None:
     response = as_owner.post(f"/asks/{ask.pk}/withdraw", follow=True)
     assert (
-        "taken back. Nothing was approved." in read(response.content).one("div", id="toasts").words
+        "You withdrew ledger-close's question. Nothing was approved."
+        in read(response.content).one("div", id="toasts").words
     )
 
 

@@ -18,7 +18,7 @@ from tests.pages.html import Element, read
 from tests.policies.world import asked, group_of, in_force, refund
 from workspace.models import OutboxItem
 from workspace.notify import payloads
-from workspace.pages import reauthentication
+from workspace.pages.account import reauthentication
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -45,10 +45,10 @@ def test_how_many_must_approve_and_who_has(
         f"/asks/{ask.pk}/answer", {**echo_of(ask), "option": "approve"}, headers=HTMX
     )
     assert response.status_code == 200
-    assert "Your vote is recorded: Approve once. 1 of 2 approve" in read(response.content).words
+    assert "You voted Approve once. 1 of 2 approve" in read(response.content).words
     assert "olga voted: Approve once" in card_of(colleague, ask).words
     mine = card_of(owner, ask, f"/asks/{ask.pk}/")
-    assert "You voted “Approve once”. It waits for the others." in mine.words
+    assert "You voted Approve once. 1 of 2 \u2013 still needed: " in mine.words
     assert not mine.all("button", name="option")
 
 
@@ -89,7 +89,7 @@ def test_whose_group_answers_is_said_and_the_owner_only_reads(
     ask = asked(session)
     assert "The group finance answers this." in card_of(stranger, ask).words
     mine = card_of(owner, ask, f"/asks/{ask.pk}/")
-    assert "Others answer this question." in mine.words
+    assert "Only other people can answer this." in mine.words
     assert not mine.all("button", name="option")
     assert "Nothing waits on you" in read(signed_in(owner).get("/").content).words
 

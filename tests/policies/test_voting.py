@@ -125,7 +125,7 @@ def test_a_vote_stays_as_it_is(ask: Ask, owner: User, option: str, text: str) ->
     refused = vote(ask, owner, option, text)
     assert isinstance(refused, Refused)
     assert (refused.reason, refused.http_status) == (Reason.VOTED, 409)
-    assert "You voted “Approve once” already" in refused.detail
+    assert "You have already voted “Approve once”. Votes are final." in refused.detail
     assert Vote.objects.count() == 1
 
 

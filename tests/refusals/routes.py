@@ -24,7 +24,7 @@ from tests.policies.world import asked
 from tests.refusals.situations import Scene, Sent
 from tests.responses import world as hybrid
 from workspace.accounts import api_keys
-from workspace.pages.reauthentication import KEY as PROVED_AT
+from workspace.pages.account.reauthentication import KEY as PROVED_AT
 
 _numbers = itertools.count(1)
 PERSONS = ("run:create", "run:read", "ask:create", "ask:answer")

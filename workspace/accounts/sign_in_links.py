@@ -67,7 +67,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
 def _page(request: HttpRequest, person: User | None) -> HttpResponse:
     """Render the page before signing in, or the one for a link that does not work (410)."""
     context = {"person": person, "hours": LIFETIME.seconds // 3600}
-    page = render(request, "enter.html", context, status=200 if person else 410)
+    page = render(request, "pages/enter.html", context, status=200 if person else 410)
     page.headers["X-Robots-Tag"] = "noindex, nofollow"
     return page
 

@@ -1,4 +1,4 @@
-"""Asks over the API: read, answer, withdraw. Deciding is the same verb as on the page."""
+"""Asks over the API: read, answer, withdraw. An answer goes through the same verb as on the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workspace.models import ApiKey
 
 
 def list_asks(call: Call) -> shapes.Asks:
-    """The asks a key reaches, longest wait first."""
+    """Return the asks that a key reaches, longest wait first."""
     query: shapes.AskQuery = call.query
     asks = _filtered(asks_of(call.key), query).order_by("opened_at", "pk")
     if query.after is not None:
@@ -40,14 +40,14 @@ def get_ask(call: Call) -> shapes.AskShape:
 
 
 def post_answer(call: Call) -> shapes.AnsweredShape:
-    """Answer as the key's person; a refusal is recorded and raised."""
+    """Answer as the key's person. A refusal is recorded and raised."""
     body: shapes.AnswerBody = call.body
     echo = body.binding.model_dump(exclude_none=True) if body.binding else None
     person = _person(call.key)
-    given = {"option": body.option, "text": body.text, "echo": echo, "edited": body.edited}
-    attempt = Answer(by=person, via="api", **given)
+    fields = {"option": body.option, "text": body.text, "echo": echo, "edited": body.edited}
+    attempt = Answer(by=person, via="api", **fields)
     _check_reach(call, attempt)
-    done = answering.answer_ask(ask_id=call.ids["ask_id"], by=person, via="api", **given)
+    done = answering.answer_ask(ask_id=call.ids["ask_id"], by=person, via="api", **fields)
     if isinstance(done, Refused):
         raise problem_of_refusal(done)
     decided = isinstance(done, Answered)
@@ -57,7 +57,7 @@ def post_answer(call: Call) -> shapes.AnsweredShape:
 
 
 def post_cancel(call: Call) -> shapes.Withdrawn:
-    """Withdraw as the key's person. It approves nothing."""
+    """Withdraw as the key's person. This approves nothing."""
     body: shapes.CancelBody = call.body
     person = _person(call.key)
     _check_reach(call, Answer(by=person, text=body.reason, via="api"))
@@ -70,7 +70,7 @@ def post_cancel(call: Call) -> shapes.Withdrawn:
 
 
 def asks_of(key: ApiKey) -> QuerySet[Ask]:
-    """What the key's person may see, and of its agent alone where it has one."""
+    """Return the asks that the key's person may see; only its agent's if the key has an agent."""
     if key.person is None:
         return Ask.objects.filter(agent__in=api_keys.agents_of(key))
     mine = access.asks_of(key.person)
@@ -78,13 +78,13 @@ def asks_of(key: ApiKey) -> QuerySet[Ask]:
 
 
 def _filtered(asks: QuerySet[Ask], query: shapes.AskQuery) -> QuerySet[Ask]:
-    wanted = {
+    filters = {
         "status": None if query.status == "all" else query.status,
         "kind": query.kind,
         "agent__slug": query.agent,
         "session_id": query.session,
     }
-    return asks.filter(**{name: value for name, value in wanted.items() if value is not None})
+    return asks.filter(**{name: value for name, value in filters.items() if value is not None})
 
 
 def _ask(call: Call) -> Ask:
@@ -95,7 +95,10 @@ def _ask(call: Call) -> Ask:
 
 
 def _check_reach(call: Call, attempt: Answer) -> None:
-    """A key tied to an agent reaches no other, even where its person does. That is recorded too."""
+    """Refuse an ask of another agent than the key's, even if the key's person may see it.
+
+    The refusal is recorded.
+    """
     ask_id = call.ids["ask_id"]
     if call.key.agent_id is None or asks_of(call.key).filter(pk=ask_id).exists():
         return
@@ -107,7 +110,7 @@ def _check_reach(call: Call, attempt: Answer) -> None:
 
 
 def _person(key: ApiKey) -> User:
-    """The scope ask:answer is a person's only: the database sees to it."""
+    """Return the key's person. A database constraint allows ask:answer on a person's key only."""
     if key.person is None:
         raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER)
     return key.person
@@ -126,6 +129,6 @@ def _place(cursor: str) -> tuple[datetime, int]:
         if opened_at.tzinfo is None or not 0 < int(pk) < 2**63:
             raise ValueError(cursor)
     except (ValueError, binascii.Error) as error:
-        wrong = FieldError(field="after", where="query", detail="This is no cursor of a page here.")
+        wrong = FieldError(field="after", where="query", detail="This cursor was not issued here.")
         raise ApiProblem(422, "shape", "Something is wrong with: after.", errors=[wrong]) from error
     return opened_at, int(pk)

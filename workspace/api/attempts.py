@@ -1,4 +1,4 @@
-"""Record that a key tried to answer although it may not."""
+"""Record the attempt of a key to answer an ask that it may not answer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ AGENTS_NEVER = (
 
 @transaction.atomic
 def record_attempt(key: ApiKey, ask_id: int, why: str) -> float:
-    """Record the attempt as a refusal; an agent's as the attempted self-approval that it is.
+    """Record the attempt like any refusal; an agent's is recorded as an attempted self-approval.
 
-    Returns 0, or the seconds that a key has to wait that tried too often: then nothing is recorded.
+    Return 0, or the seconds that the key has to wait after too many attempts. In that case nothing
+    is recorded.
     """
     wait = throttling.seconds_to_wait(key)
     if not wait:

@@ -1,7 +1,7 @@
-"""The one door of the API: method, media types, key, query and body, in this order, before work.
+"""Check a call of the API before its work: method, media types, key, query and body, in this order.
 
-A browser's session opens nothing here: only a key in the Authorization header does, so that no page
-a person is lured to can act for them.
+Only a key in the Authorization header opens the API. A browser's session does not, so no page that a
+person is lured to can act for them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ACCEPTED = {"application/json", "application/problem+json", "application/*", "*
 
 @dataclass(frozen=True)
 class Call:
-    """A request that was let in. ``query`` and ``body`` are of the operation's own shapes."""
+    """A request that passed all checks. ``query`` and ``body`` have the operation's shapes."""
 
     key: ApiKey
     ids: dict[str, int]
@@ -38,9 +38,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing a program can do: what it takes, what it gives, with what statuses it refuses.
+    """One thing a program can do: its parameters, its answer, and the statuses it refuses with.
 
-    One that ``decides`` about an ask keeps a record of a key that may not.
+    An operation that ``decides`` an ask records the attempt of a key that may not decide.
     """
 
     method: str
@@ -57,7 +57,7 @@ class Operation:
 
     @property
     def statuses(self) -> tuple[int, ...]:
-        """Every status it can answer with."""
+        """Return every documented status of the operation."""
         always = {200, 401, 403, 406, 422}
         with_body = {400, 413, 415} if self.body else set()
         deciding = {429} if self.decides else set()
@@ -95,9 +95,9 @@ def _answer(
     return as_json(operation.handler(Call(key, ids, query, body)))
 
 
-def as_json(said: BaseModel) -> HttpResponse:
-    """The response, with numbers as the database holds them."""
-    text = http.one_line_json(said.model_dump(mode="json"))
+def as_json(shape: BaseModel) -> HttpResponse:
+    """Return a shape as the response, with numbers as the database stores them."""
+    text = http.one_line_json(shape.model_dump(mode="json"))
     return HttpResponse(text, content_type="application/json")
 
 
@@ -107,18 +107,18 @@ def _operation(request: HttpRequest, operations: Sequence[Operation]) -> Operati
 
 
 def check_accept(request: HttpRequest) -> None:
-    """Raise unless the caller takes JSON."""
-    wanted = request.headers.get("Accept") or "*/*"
-    ranges = [part.partition(";") for part in wanted.split(",")]
-    taken = {name.strip().lower() for name, _, params in ranges if not _is_refused(params)}
-    if not taken & _ACCEPTED:
+    """Raise ApiProblem unless the caller accepts JSON."""
+    accept = request.headers.get("Accept") or "*/*"
+    ranges = [part.partition(";") for part in accept.split(",")]
+    accepted = {name.strip().lower() for name, _, params in ranges if not _is_refused(params)}
+    if not accepted & _ACCEPTED:
         raise ApiProblem(406, "not_acceptable", "This answers with application/json only.")
 
 
 def _is_refused(params: str) -> bool:
-    """Whether a media range carries q=0."""
-    found = [part.strip().lower() for part in params.split(";")]
-    return any(part.startswith("q=") and part[2:].strip("0.") == "" for part in found)
+    """Tell whether a media range carries q=0."""
+    fields = [part.strip().lower() for part in params.split(";")]
+    return any(part.startswith("q=") and part[2:].strip("0.") == "" for part in fields)
 
 
 def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> ApiKey:
@@ -135,9 +135,9 @@ def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> Api
 
 def _query(request: HttpRequest, operation: Operation) -> BaseModel:
     lists = request.GET.lists()
-    given = {name: values[0] if len(values) == 1 else values for name, values in lists}
+    parameters = {name: values[0] if len(values) == 1 else values for name, values in lists}
     try:
-        return operation.query.model_validate(given)
+        return operation.query.model_validate(parameters)
     except ValidationError as error:
         raise problem_of_shape(error, "query") from error
 
@@ -160,7 +160,7 @@ def _check_media_type(request: HttpRequest) -> None:
 
 
 def _parsed(raw: bytes) -> object:
-    """The JSON of a body. A name twice in one object is refused: which one counts is a guess."""
+    """Return the JSON of a body. Duplicate keys are rejected."""
     try:
         return json_input.read_json_strictly(raw)
     except ValueError as error:

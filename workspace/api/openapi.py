@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the operations and their shapes."""
+"""Build the OpenAPI 3.1 document from the operations and their shapes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 @functools.cache
 def openapi_document() -> Json:
-    """The whole document. Made once: nothing in it depends on who asks."""
+    """Return the whole document. It is built once and is the same for every caller."""
     paths: dict[str, Json] = {}
     for operation in OPERATIONS:
         path = f"/api/{operation.path}"
@@ -32,7 +32,7 @@ def openapi_document() -> Json:
             "version": "1",
             "description": (
                 "Asks that wait for a person, and the sessions behind them. Refusals are "
-                "application/problem+json; `reason` is stable. Who calls is known from the key."
+                "application/problem+json; `reason` is stable. The key identifies the caller."
             ),
         },
         "security": [{"key": []}],
@@ -54,13 +54,13 @@ def _operation(operation: Operation) -> Json:
     described: Json = {
         "operationId": operation.name,
         "summary": operation.summary,
-        "description": f"Needs the scope {' or '.join(operation.scopes)}.",
+        "description": f"Requires the scope {' or '.join(operation.scopes)}.",
         "parameters": [*_path_parameters(operation), *_query_parameters(operation)],
         "responses": {str(status): _response(operation, status) for status in operation.statuses},
     }
     if operation.body is not None:
         described["requestBody"] = {
-            "description": f"At most {MAX_BODY} bytes. No body counts as {{}}.",
+            "description": f"At most {MAX_BODY} bytes. An empty body counts as {{}}.",
             "content": {"application/json": {"schema": _ref(operation.body)}},
         }
     return described
@@ -94,12 +94,12 @@ def _ref(shape: type[BaseModel]) -> Json:
 
 
 def _schemas() -> Json:
-    """Every shape by its name: what comes in as it is taken, what goes out as it is given."""
-    coming: list[type[BaseModel]] = [op.body for op in OPERATIONS if op.body is not None]
-    coming += [op.query for op in OPERATIONS]
-    going: list[type[BaseModel]] = [op.answer for op in OPERATIONS]
+    """Return every shape by its name: requests in validation mode, answers in serialization mode."""
+    requests: list[type[BaseModel]] = [op.body for op in OPERATIONS if op.body is not None]
+    requests += [op.query for op in OPERATIONS]
+    answers: list[type[BaseModel]] = [op.answer for op in OPERATIONS]
     schemas: Json = {}
-    for models, mode in ((coming, "validation"), ([*going, problems.Problem], "serialization")):
+    for models, mode in ((requests, "validation"), ([*answers, problems.Problem], "serialization")):
         unique = dict.fromkeys(models)
         inputs: Any = [(model, mode) for model in unique]
         _, made = models_json_schema(inputs, ref_template=REFS, schema_generator=_PublishedNames)

@@ -1,4 +1,4 @@
-"""Everything the API can do. The addresses and the OpenAPI document are made from this list."""
+"""Every operation of the API. The URLs and the OpenAPI document are built from this list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPERATIONS = (
         method="GET",
         path="asks",
         name="listAsks",
-        summary="Asks, longest wait first; the open ones unless `status` says otherwise.",
+        summary="List asks, longest wait first; open ones unless `status` says otherwise.",
         scopes=READ,
         handler=asks.list_asks,
         answer=shapes.Asks,
@@ -24,7 +24,7 @@ OPERATIONS = (
         method="GET",
         path="asks/{ask_id}",
         name="getAsk",
-        summary="One ask: its options, the binding an answer must echo, its verdict.",
+        summary="Get one ask: its options, the binding that an answer must echo, and its verdict.",
         scopes=READ,
         handler=asks.get_ask,
         answer=shapes.AskShape,
@@ -34,7 +34,7 @@ OPERATIONS = (
         method="POST",
         path="asks/{ask_id}/answer",
         name="answerAsk",
-        summary="Answer as the key's person. The identical answer again is 200 with `repeated`.",
+        summary="Answer as the key's person. Repeating the same answer is 200 with `repeated`.",
         scopes=ANSWER,
         handler=asks.post_answer,
         answer=shapes.AnsweredShape,
@@ -46,7 +46,7 @@ OPERATIONS = (
         method="POST",
         path="asks/{ask_id}/cancel",
         name="cancelAsk",
-        summary="Withdraw an open ask. It approves nothing, and the run goes on.",
+        summary="Withdraw an open ask. This approves nothing, and the run continues.",
         scopes=ANSWER,
         handler=asks.post_cancel,
         answer=shapes.Withdrawn,
@@ -58,7 +58,7 @@ OPERATIONS = (
         method="GET",
         path="sessions/{session_id}",
         name="getSession",
-        summary="How a session stands, and why.",
+        summary="Get a session: its status, and the reason for it.",
         scopes=(Scope.RUN_READ.value,),
         handler=sessions.get_session,
         answer=shapes.SessionShape,
@@ -68,7 +68,7 @@ OPERATIONS = (
         method="GET",
         path="sessions/{session_id}/events",
         name="listEvents",
-        summary="What happened in a session after a sequence number, oldest first.",
+        summary="List the events of a session after a sequence number, oldest first.",
         scopes=(Scope.RUN_READ.value,),
         handler=sessions.list_events,
         answer=shapes.Events,

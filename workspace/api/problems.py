@@ -1,4 +1,4 @@
-"""How the API says no: application/problem+json, RFC 9457."""
+"""Refusals of the API: application/problem+json, RFC 9457."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workspace.protocols.common.http import HttpProblem, RefusedRequest
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:needs-you:refusal:"
 
-#: Reasons besides those of ``asks.lifecycle.Reason``.
+#: Reasons in addition to those of ``asks.lifecycle.Reason``.
 MalReason = Literal[
     "no_key",
     "scope",
@@ -34,7 +34,7 @@ MalReason = Literal[
 
 
 class FieldError(BaseModel):
-    """What is wrong with one field. ``field`` is its path, such as ``binding.action_hash``."""
+    """What is wrong with one field. ``field`` is its path, e.g. ``binding.action_hash``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,19 +44,19 @@ class FieldError(BaseModel):
 
 
 class Problem(BaseModel):
-    """A refusal. ``reason`` is for programs and stays put; ``detail`` is for people."""
+    """A refusal. ``reason`` is for programs and does not change; ``detail`` is for people."""
 
     model_config = ConfigDict(extra="forbid")
 
-    type: str = Field(description=f"{TYPE} and the reason.")
+    type: str = Field(description=f"{TYPE} followed by the reason.")
     title: str = Field(description="The HTTP status in words.")
     status: int
     detail: str
     reason: str
-    errors: list[FieldError] = Field(default=[], description="Which fields, where some are wrong.")
-    ask_status: str | None = Field(default=None, description="What the ask is now.")
+    errors: list[FieldError] = Field(default=[], description="The fields that are wrong, if any.")
+    ask_status: str | None = Field(default=None, description="The current status of the ask.")
     replaced_by: int | None = Field(
-        default=None, description="The ask that is asked instead, with a binding of its own."
+        default=None, description="The ask that replaced it, which has its own binding."
     )
 
 
@@ -86,18 +86,18 @@ class ApiProblem(HttpProblem):
         )
 
     def as_response(self) -> HttpResponse:
-        said = self.problem.model_dump_json(exclude_defaults=True)
+        body = self.problem.model_dump_json(exclude_defaults=True)
         return HttpResponse(
-            said, status=self.problem.status, content_type=MEDIA_TYPE, headers=dict(self.headers)
+            body, status=self.problem.status, content_type=MEDIA_TYPE, headers=dict(self.headers)
         )
 
 
-def not_found(what: str = "There is nothing here.") -> ApiProblem:
+def not_found(what: str = "There is no such path.") -> ApiProblem:
     return ApiProblem(404, "not_found", what)
 
 
 def problem_of_refusal(refused: Refused) -> ApiProblem:
-    """A turned down answer, with what the ask is now and what replaced it."""
+    """Word a refused answer, with the ask's current status and the ask that replaced it."""
     ask = refused.ask
     more = {
         "ask_status": ask.status if ask else None,
@@ -123,7 +123,7 @@ def problem_of_request(refused: RefusedRequest) -> ApiProblem:
 
 
 def problem_of_shape(error: ValidationError, where: Literal["body", "query"]) -> ApiProblem:
-    """Each field that is wrong, by name. What was sent is not repeated."""
+    """Name each field that is wrong. The values that were sent are not repeated."""
     errors = [
         FieldError(
             field=_named(found["loc"]) or where,
@@ -137,7 +137,7 @@ def problem_of_shape(error: ValidationError, where: Literal["body", "query"]) ->
 
 
 def _named(place: tuple[int | str, ...]) -> str:
-    """The path of a field. Its name may be whatever was sent: half a character, or very long."""
+    """Return the path of a field. The name came from the caller: it is shortened and made storable."""
     return str(make_storable(".".join(str(part) for part in place)[:200]))
 
 

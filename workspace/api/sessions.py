@@ -1,4 +1,4 @@
-"""Sessions over the API: how one stands, and what happened in it."""
+"""Sessions over the API: the state of one, and its events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def get_session(call: Call) -> shapes.SessionShape:
 
 
 def list_events(call: Call) -> shapes.Events:
-    """The next events after a cursor, oldest first; an empty list when there are none yet."""
+    """Return the events after a cursor, oldest first. The list is empty when there are none yet."""
     query: shapes.EventQuery = call.query
     session = _session(call)
     if query.after > session.last_seq:
@@ -27,8 +27,8 @@ def list_events(call: Call) -> shapes.Events:
 
 def _session(call: Call) -> Session:
     agents = api_keys.agents_of(call.key)
-    row = Session.objects.select_related("agent").filter(agent__in=agents)
-    found = row.filter(pk=call.ids["session_id"]).first()
-    if found is None:
+    sessions = Session.objects.select_related("agent").filter(agent__in=agents)
+    session = sessions.filter(pk=call.ids["session_id"]).first()
+    if session is None:
         raise not_found("There is no such session.")
-    return found
+    return session

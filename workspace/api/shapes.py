@@ -1,4 +1,4 @@
-"""What goes in and out of the API. The OpenAPI document is made from these."""
+"""The shapes of requests and answers. The OpenAPI document is built from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Limit = Annotated[int, Field(ge=1, le=200)]
 
 
 def published_name(shape: type) -> str:
-    """The name of a shape in the OpenAPI document: ``AskShape`` is published as ``Ask``."""
+    """Return the name of a shape in the OpenAPI document: ``AskShape`` is published as ``Ask``."""
     return shape.__name__.removesuffix("Shape")
 
 
@@ -24,7 +24,7 @@ class _Out(BaseModel):
 
 
 class _In(BaseModel):
-    """Strict: no field that is not named, no value that has to be converted."""
+    """Strict: unknown fields and values of another type are rejected."""
 
     model_config = ConfigDict(extra="forbid", strict=True, model_title_generator=published_name)
 
@@ -34,7 +34,7 @@ class _Query(BaseModel):
 
 
 class BindingShape(_Out):
-    """What an answer to this ask must echo, exactly."""
+    """What an answer to this ask must echo exactly."""
 
     action_hash: str
     policy_version: int
@@ -50,13 +50,13 @@ class OptionShape(_Out):
 
 
 class ActionShape(_Out):
-    """What an approval releases: exactly this operation with exactly these params."""
+    """What an approval allows: exactly this operation with exactly these params."""
 
     operation: str
     params: Any
     gate: int = Field(description="The gate's number in its session, from 0.")
     params_schema: Any = Field(
-        description="The JSON Schema that changed params must fit; null if the tool has none."
+        description="The JSON Schema that edited params must match; null if the tool has none."
     )
     may_edit: bool = Field(description="Whether an approval may come with `edited` params.")
 
@@ -70,7 +70,9 @@ class VerdictShape(_Out):
     on_behalf_of: str | None
     decided_at: datetime
     via: str
-    edited: Any = Field(description="The params that were approved instead; null for those asked.")
+    edited: Any = Field(
+        description="The edited params that were approved; null if the params were approved as asked."
+    )
 
 
 class VoteShape(_Out):
@@ -88,7 +90,7 @@ class AgentShape(_Out):
 
 class AskShape(_Out):
     id: int
-    path: str = Field(description="Where a person answers it.")
+    path: str = Field(description="The page where a person answers it.")
     kind: AskKind
     status: AskStatus
     agent: AgentShape
@@ -97,8 +99,10 @@ class AskShape(_Out):
     request_key: str
     prompt: str
     options: list[OptionShape]
-    free_text: bool = Field(description="Whether words alone are an answer.")
-    gated: bool = Field(description="Money-critical: it is answered by the signed channel only.")
+    free_text: bool = Field(description="Whether text without an option is an answer.")
+    gated: bool = Field(
+        description="Moves money: it can only be approved with a signed decision file."
+    )
     action: ActionShape | None
     binding: BindingShape | None
     context: dict[str, Any]
@@ -107,12 +111,12 @@ class AskShape(_Out):
     closed_at: datetime | None
     closed_by: str | None
     close_reason: str
-    terms: dict[str, Any] = Field(description="What the policy says of it: quorum, four eyes, …")
-    answered_by: str | None = Field(description="The group that answers it; null for the owners.")
+    terms: dict[str, Any] = Field(description="What the policy requires: quorum, four eyes, …")
+    answered_by: str | None = Field(description="The group that answers it; null if the owners do.")
     confidential: bool
     claimed_by: str | None
-    votes: list[VoteShape] = Field(description="Of those that are cast, where several decide.")
-    replaces: int | None = Field(description="The stale ask that this one is asked instead of.")
+    votes: list[VoteShape] = Field(description="The votes cast so far, if several people decide.")
+    replaces: int | None = Field(description="The stale ask that this one replaces.")
     replaced_by: int | None
     verdict: VerdictShape | None
 
@@ -121,13 +125,15 @@ class Asks(_Out):
     """One page, longest wait first."""
 
     asks: list[AskShape]
-    next: str | None = Field(description="Send it as `after` for the next page; null at the end.")
+    next: str | None = Field(
+        description="Send this as `after` to get the next page; null on the last page."
+    )
 
 
 class AnsweredShape(_Out):
     ask: AskShape
-    repeated: bool = Field(description="Whether this very answer had been recorded before.")
-    decided: bool = Field(description="False for a vote after which others still have to vote.")
+    repeated: bool = Field(description="Whether the same answer was already recorded.")
+    decided: bool = Field(description="False for a vote if others still have to vote.")
 
 
 class Withdrawn(_Out):
@@ -143,13 +149,13 @@ class LiveRun(_Out):
 
 class SessionShape(_Out):
     id: int
-    path: str = Field(description="Where a person follows it.")
+    path: str = Field(description="The page where a person follows it.")
     title: str
     agent: AgentShape
     state: SessionState
     status: Status
     status_reason: str
-    needs_you: bool = Field(description="Whether a person is what it waits for.")
+    needs_you: bool = Field(description="Whether it waits for a person.")
     open_asks: int
     live_run: LiveRun | None
     last_outcome: str
@@ -170,7 +176,7 @@ class EventShape(_Out):
 
 class Events(_Out):
     events: list[EventShape]
-    last_seq: int = Field(description="The newest there is.")
+    last_seq: int = Field(description="The sequence number of the newest event.")
 
 
 class AskQuery(_Query):
@@ -192,7 +198,7 @@ class NoQuery(_Query):
 
 
 class Echo(_In):
-    """The binding as it was shown. What is missing counts as not echoed."""
+    """The binding as it was shown. A missing field counts as not echoed."""
 
     action_hash: str | None = None
     policy_version: int | None = None
@@ -200,14 +206,14 @@ class Echo(_In):
 
 
 class AnswerBody(_In):
-    """An option's key, or words, or both; for a bound ask also its binding, as it was shown."""
+    """An option's key, text, or both. An answer to a bound ask also needs the binding as shown."""
 
     option: str = ""
     text: str = ""
     binding: Echo | None = None
     edited: Any = Field(
         default=None,
-        description="With an approval, where the policy allows it: the whole params to approve.",
+        description="Optional, with an approval, if the policy allows edits: all params to approve.",
     )
 
 

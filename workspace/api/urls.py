@@ -1,4 +1,4 @@
-"""The API's addresses, made from its operations."""
+"""The URLs of the API, built from its operations."""
 
 from __future__ import annotations
 

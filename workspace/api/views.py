@@ -1,4 +1,4 @@
-"""Rows as the API shows them."""
+"""Convert rows to the shapes that the API returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workspace.api import shapes
 
 
 def with_related(asks: QuerySet[Ask]) -> QuerySet[Ask]:
-    """Asks with everything that is shown of them: three queries for any number."""
+    """Load asks with everything that is shown of them: three queries for any number of asks."""
     return asks.select_related(
         "agent",
         "run",
@@ -115,13 +115,13 @@ def _option(row: Option) -> shapes.OptionShape:
 
 
 def _action(row: Ask, gate: Gate) -> shapes.ActionShape:
-    kept = terms.terms_of(row)
+    applied = terms.terms_of(row)
     return shapes.ActionShape(
         operation=gate.operation,
         params=binding.restore_params(gate.params),
         gate=gate.number,
         params_schema=gate.schema,
-        may_edit=kept.may_edit and not kept.many_decide,
+        may_edit=applied.may_edit and not applied.many_decide,
     )
 
 

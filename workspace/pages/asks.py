@@ -22,13 +22,14 @@ from agents.models import Session
 from asks import access
 from asks.answering import Answered, Voted
 from asks.answering import answer_ask as give_answer
-from asks.lifecycle import AskStatus, Reason, Style
-from asks.models import Ask, Option
+from asks.lifecycle import AskStatus, Meaning, Reason, Style
+from asks.models import Ask, Option, Vote
 from asks.policies import terms
 from asks.queue import queries
 from asks.refusals import Refused
 from asks.withdrawing import withdraw_ask as take_back
-from workspace.pages import fragments, reauthentication
+from workspace.pages import fragments
+from workspace.pages.account import reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
 from workspace.pages.cards.edit_form import PREFIX
 from workspace.pages.cards.facts import OptionFacts, facts_of, gate_facts, with_past
@@ -36,6 +37,9 @@ from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
 from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, show
 from workspace.text.visible import visible_line
+
+NAMED = 3
+"""People whom a card names as still needed for a decision by several."""
 
 WORDS_ARE_WRONG = frozenset({Reason.EMPTY, Reason.INVALID, Reason.REASON_REQUIRED})
 
@@ -124,7 +128,7 @@ def post_withdrawal(request: OwnerRequest, ask_id: int) -> HttpResponse:
         return refused_card(request, result, withdraw_typed=reason)
     found = find_ask(request.user, ask_id)
     return done(
-        request, found, f"The question of {found.agent.slug} is taken back. Nothing was approved."
+        request, found, f"You withdrew {found.agent.slug}'s question. Nothing was approved."
     )
 
 
@@ -245,10 +249,24 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
 def _why_not(person: User, found: Ask, standing: access.Rights) -> str:
     """Why the reader answers nothing here; empty when they do."""
     if not standing.names:
-        return standing.bar or "Others answer this question."
-    votes = found.votes.all() if terms.terms_of(found).many_decide else ()
-    mine = next((vote for vote in votes if vote.voter_id == person.pk), None)
-    return f"You voted “{mine.option_label}”. It waits for the others." if mine else ""
+        return standing.bar or "Only other people can answer this."
+    if not terms.terms_of(found).many_decide:
+        return ""
+    mine = next((vote for vote in found.votes.all() if vote.voter_id == person.pk), None)
+    return _still_needed(found, mine) if mine else ""
+
+
+def _still_needed(found: Ask, mine: Vote) -> str:
+    """Say what the reader voted, how many have approved, and who can still vote."""
+    votes = list(found.votes.all())
+    approvals = sum(vote.meaning != Meaning.DENY for vote in votes)
+    needed = terms.terms_of(found).quorum.approvals
+    voted = {vote.voter_id for vote in votes} | {vote.principal_id for vote in votes}
+    others = access.people_who_answer(found).exclude(pk__in=voted).order_by("username")
+    names = list(others.values_list("username", flat=True)[: NAMED + 1])
+    named = names if len(names) <= NAMED else [*names[:NAMED], "somebody else"]
+    rest = f" \u2013 still needed: {' or '.join(named)}" if named else ""
+    return f"You voted {mine.option_label}. {approvals} of {needed}{rest}."
 
 
 def _name_note(person: User, standing: access.Rights) -> SafeString:
@@ -286,25 +304,26 @@ def _page(request: OwnerRequest, found: Ask, card: str, *, status: int = 200) ->
 
 def _voted(result: Voted) -> str:
     tally = result.tally
-    start = "Recorded already" if result.repeated else "Your vote is recorded"
-    said = visible_line(result.vote.option_label)[:80]
-    return f"{start}: {said}. {tally.approvals} of {tally.needed} approve; it is not decided yet."
+    vote = visible_line(result.vote.option_label)[:80]
+    start = f"You voted {vote} already." if result.repeated else f"You voted {vote}."
+    return f"{start} {tally.approvals} of {tally.needed} approve; it is not decided yet."
 
 
 def _recorded(found: Ask, *, repeated: bool) -> str:
     verdict = found.verdict
-    said = visible_line(verdict.option_label or verdict.text)[:80]
-    start = "Recorded already" if repeated else "Recorded"
-    return f"{start}: {said}. {_what_follows(found.session, found)}"
+    text = visible_line(verdict.option_label or verdict.text)[:80]
+    answer = text if verdict.option_label else f"“{text}”"
+    start = f"{answer} was recorded already." if repeated else f"{answer} recorded."
+    return f"{start} {_what_follows(found.session, found)}"
 
 
 def _what_follows(session: Session, found: Ask) -> str:
     """What an answer sets going, in a sentence that is true now."""
     slug = found.agent.slug
     if found.run.open_asks:
-        return f"{slug} goes on once its other questions are answered too."
+        return f"{slug} continues once its other questions are answered."
     if session.state == SessionState.PAUSED or found.agent.lifecycle == AgentState.PAUSED:
         return f"{slug} is paused and reads it when you resume it."
     if session.state == SessionState.ENDED or found.agent.lifecycle == AgentState.RETIRED:
         return f"{slug} is retired and starts no more turns."
-    return f"{slug} goes on."
+    return f"{slug} continues."

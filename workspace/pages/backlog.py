@@ -1,4 +1,4 @@
-"""The backlog: what expired undecided. Each is asked again, or dropped with a reason."""
+"""The backlog: what expired undecided. Ask again, or dismiss with a reason."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def post_dismissal(request: OwnerRequest, ask_id: int) -> HttpResponse:
     result = undecided.dismiss_ask(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return _refused(request, result, reason)
-    messages.success(request, "Dropped. Nothing was approved.")
+    messages.success(request, "Dismissed. Nothing was approved.")
     return redirect("backlog")
 
 

@@ -57,7 +57,7 @@ def problem(
     title: str,
     words: str,
     *,
-    link: str = "To what needs you",
+    link: str = "Back to your queue",
     sign_in: bool = False,
 ) -> HttpResponse:
     """One sentence in the middle of the page, with what had been typed."""
@@ -69,4 +69,4 @@ def problem(
         "sign_in": sign_in,
         "typed": typed_words(request) if request.method == "POST" else [],
     }
-    return render(request, "problem.html", context, status=status)
+    return render(request, "pages/problem.html", context, status=status)

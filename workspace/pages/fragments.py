@@ -53,7 +53,7 @@ def thread_html(rendered: Iterable[str]) -> str:
 
 def event_html(event: Event) -> str:
     """One item of a thread."""
-    return render_to_string("parts/event.html", {"event": event})
+    return render_to_string("events/event.html", {"event": event})
 
 
 def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
@@ -110,8 +110,7 @@ def standing_html(asks: Iterable[int]) -> str:
     """What has moved on cards that stay: votes, a claim, the deadline. What is typed there stays."""
     found = with_votes(with_past(queries.with_card_facts(Ask.objects.filter(pk__in=asks))))
     return "".join(
-        render_to_string("parts/card_standing.html", {"ask": facts_of(ask), "csrf": ""})
-        for ask in found
+        render_to_string("cards/standing.html", {"ask": facts_of(ask), "csrf": ""}) for ask in found
     )
 
 

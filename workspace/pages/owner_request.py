@@ -39,7 +39,7 @@ def show(
     request: HttpRequest, name: str, here: str, *, status: int = 200, **context: object
 ) -> HttpResponse:
     """A whole page. `here` is the entry of the navigation that it belongs to."""
-    return render(request, f"{name}.html", {"here": here, **context}, status=status)
+    return render(request, f"pages/{name}.html", {"here": here, **context}, status=status)
 
 
 def typed_words(request: HttpRequest) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -12,11 +13,13 @@ from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunStatus, Status
 from agents.models import Event
+from asks.actions.difference import Piece
 from workspace.pages.cards.call_rows import CallRow, rows_of
 from workspace.text import markdown, visible
 
@@ -31,6 +34,21 @@ NODES = {
     **dict.fromkeys(("report", "summary"), "ok"),
     **dict.fromkeys(("error", "refused", "mail_lost"), "bad"),
 }
+
+#: The partial in `templates/events/` that draws an event, by its kind. `noted` is never drawn.
+EVENT_PARTIALS = {
+    **{
+        kind: kind for kind in ("started", "output", "step", "report", "notice", "usage", "ignored")
+    },
+    **{kind: kind for kind in ("summary", "error", "ended", "asked", "verdict", "refused")},
+    "withdrawn": "withdrawn",
+    **dict.fromkeys(("expired", "superseded"), "closed"),
+    **dict.fromkeys(("message", "mail"), "message"),
+    **dict.fromkeys(("mail_sent", "mail_lost", "state"), "plain"),
+}
+
+#: Draws the text of an event whose kind is not in the table.
+UNKNOWN_KIND = "plain"
 
 #: Characters and lines beyond which a value of a call is folded.
 LONG = 600
@@ -57,6 +75,21 @@ def folded(value: str) -> SafeString | str:
     ends = visible.visible_line(whole[:120]), visible.visible_line(whole[-80:])
     summary = "<summary>{} … {} <small>all {} characters</small></summary>"
     return format_html(f'<details class="long">{summary}{{}}</details>', *ends, len(value), whole)
+
+
+@register.simple_tag
+def changed_text(pieces: Iterable[Piece]) -> SafeString:
+    """Return a changed text with its old and new parts marked. It adds no white space."""
+    return markdown.assembled("".join(_changed_piece(piece) for piece in pieces))
+
+
+def _changed_piece(piece: Piece) -> str:
+    text = shown(piece.text)
+    if piece.sign == "-":
+        return format_html('<del><span class="sr">{} </span>{}</del>', gettext("before:"), text)
+    if piece.sign == "+":
+        return format_html('<ins><span class="sr">{} </span>{}</ins>', gettext("now:"), text)
+    return escape(text)
 
 
 @register.filter
@@ -222,3 +255,9 @@ def node(event: Event) -> str:
     if event.kind == "ended" and event.data.get("status") == RunStatus.WAITING_HUMAN:
         return "rest"
     return NODES.get(event.kind, "")
+
+
+@register.filter
+def event_partial(event: Event) -> str:
+    """The template that draws what happened in an event."""
+    return f"events/_{EVENT_PARTIALS.get(event.kind, UNKNOWN_KIND)}.html"

@@ -93,5 +93,5 @@ def test_words_of_which_nobody_knows_are_left_to_the_owner(double: Double, owner
     assert turn is not None
     ended = carried(while_sending(turn, "your words"))
     assert settlement.settle_run(turn.fence, ended)
-    assert "Nobody here knows whether the agent took your words." in asked(session).prompt
+    assert "We don't know whether the agent received your words." in asked(session).prompt
     assert len(double.posts) == 1

@@ -49,11 +49,11 @@ CREATE: list[tuple[dict[str, Any], int, str]] = [
     (
         {"message": [{"type": "file", "mediaType": "text/plain", "data": "eA=="}]},
         415,
-        "This agent takes text and no files.",
+        "This agent accepts text, but no files.",
     ),
-    ({"message": "a\0b"}, 400, "'message' holds a character that cannot be kept."),
-    ({"message": "\ud800"}, 400, "'message' holds a character that cannot be kept."),
-    ({"message": "x" * 16_001}, 413, "'message' has 16001 characters; 16000 are the most."),
+    ({"message": "a\0b"}, 400, "'message' contains a character that cannot be stored."),
+    ({"message": "\ud800"}, 400, "'message' contains a character that cannot be stored."),
+    ({"message": "x" * 16_001}, 413, "'message' has 16001 characters; the limit is 16000."),
     ({"inputResponses": [{"requestId": "x"}]}, 400, wire.NOT_ON_CREATE),
     ({"clientContext": "x"}, 400, wire.NO_MESSAGE),
     ({"outputSchema": {}}, 400, wire.NO_MESSAGE),
@@ -70,7 +70,7 @@ CREATE: list[tuple[dict[str, Any], int, str]] = [
     (
         {"message": "x", "capabilities": {"requestInput": False}},
         400,
-        "An agent here may always ask: 'requestInput' cannot be false.",
+        "Agents here may always ask: 'requestInput' cannot be false.",
     ),
     ({"message": "x", "capabilities": 5}, 400, "Expected 'capabilities' to be an object."),
     (
@@ -82,7 +82,7 @@ CREATE: list[tuple[dict[str, Any], int, str]] = [
     (
         {"message": "x", "operationId": "o" * 201},
         413,
-        "'operationId' has 201 characters; 200 are the most.",
+        "'operationId' has 201 characters; the limit is 200.",
     ),
     (
         {"message": "x", "continuationToken": "t"},
@@ -106,7 +106,7 @@ CONTINUE: list[tuple[dict[str, Any], str]] = [
     ({"inputResponses": [{"requestId": "x", "text": ["a"]}]}, wire.BAD_RESPONSES),
     (
         {"inputResponses": [{"requestId": str(n)} for n in range(101)]},
-        "Expected 'inputResponses' to have 100 entries at the most.",
+        "Expected 'inputResponses' to have at most 100 entries.",
     ),
     ({"message": "a", "turnPolicy": "now"}, wire.BAD_POLICY),
     ({"message": "a", "continuationToken": 5}, "Missing or empty 'continuationToken' field."),

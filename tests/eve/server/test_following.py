@@ -16,7 +16,7 @@ ABOUT = About("wrun_1", "eve:token", "billing")
 def shared_with(*lines: bytes) -> SharedStream:
     made = SharedStream(1, ABOUT)
     made._cursor.count += len(lines)
-    made.tell(list(lines))
+    made.publish(list(lines))
     return made
 
 
@@ -28,7 +28,7 @@ def test_what_was_read_and_not_told_is_not_there_yet() -> None:
         shared._cursor.count += 1
         assert shared.since(1) == b"b\n"
         assert shared.since(2) == b""
-        shared.tell([b"c\n"])
+        shared.publish([b"c\n"])
         assert shared.since(2) == b"c\n"
 
     async_to_sync(look)()
@@ -53,7 +53,7 @@ def test_news_wakes_everybody_once() -> None:
         news = [shared.news() for _ in range(3)]
         assert not await shared_stream.wait_for(news[0], 0)
         shared._cursor.count += 1
-        shared.tell([b"b\n"])
+        shared.publish([b"b\n"])
         assert all([await shared_stream.wait_for(each, 1) for each in news])
         assert not shared.news().is_set()
 

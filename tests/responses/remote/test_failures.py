@@ -192,10 +192,10 @@ def test_an_answer_that_came_too_late_is_shown_and_kept(
 
     ask = ask_of(session)
     assert "forgotten this conversation" in ask.prompt
-    assert "“EU” was not taken" in ask.prompt
+    assert "“EU” was not accepted" in ask.prompt
     assert session.open_asks == 1
     remote.then(tells(DONE))
-    decide(session, owner, "Start afresh")
+    decide(session, owner, "Start over")
     assert remote.posts[-1].body == {"input": "Close October.", "stream": True}
 
 
@@ -235,7 +235,7 @@ def test_an_answer_that_is_turned_down_is_the_owners_again(
 
     decide(session, owner, "EU")
 
-    assert "did not take your answer “EU”" in ask_of(session).prompt
+    assert "rejected your answer “EU”" in ask_of(session).prompt
     assert "That was not offered." in ask_of(session).prompt
 
 
@@ -268,7 +268,7 @@ def test_an_answer_whose_reply_is_lost_is_never_sent_again_unasked(
     decide(session, owner, "EU")
 
     assert len(remote.posts) == 2
-    assert "took your answer “EU”" in ask_of(session).prompt
+    assert "received your answer “EU”" in ask_of(session).prompt
     remote.then(tells(DONE))
     decide(session, owner, "Send it again")
     assert remote.posts[-1].body == remote.posts[1].body

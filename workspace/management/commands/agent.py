@@ -8,20 +8,23 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from agents.lifecycle import AgentState
+from agents.models import Agent
 from agents.registration import register_agent
 from agents.running import runtime
 from agents.text import json_input
+from asks.retirement import retire_agent
 from workspace.management.database_command import DatabaseCommand
 
 
 class Command(DatabaseCommand):
     help = (
         "Connect an agent: agent add SLUG --owner USER -- COMMAND … for a local command, "
-        "agent connect SLUG --owner USER --runtime KEY --settings JSON for another protocol"
+        "agent connect SLUG --owner USER --runtime KEY --settings JSON for another protocol. "
+        "Retire one for good: agent retire SLUG --by USER"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|connect")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|connect|retire")
         add = verbs.add_parser("add", help="connect an agent that runs as a local command")
         _describe(add)
         _say_how_it_runs(add)
@@ -33,8 +36,26 @@ class Command(DatabaseCommand):
             "--settings", default="{}", help="the settings of the runtime, as JSON"
         )
         _say_when(connect)
+        retire = verbs.add_parser("retire", help="end its sessions and withdraw its questions")
+        retire.add_argument("slug", help="the agent's short name")
+        retire.add_argument("--by", required=True, help="the user who retires it")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["verb"] == "retire":
+            self._retire(options["slug"], by=_person(options["by"]))
+        else:
+            self._register(options)
+
+    def _retire(self, slug: str, *, by: User) -> None:
+        """Retire an agent. Raise CommandError if there is none or it is retired already."""
+        agent = Agent.objects.filter(slug=slug).first()
+        if agent is None:
+            raise CommandError(f"There is no agent “{slug}”.")
+        if not retire_agent(agent_id=agent.pk, by=by):
+            raise CommandError(f"{slug} is retired already.")
+        self.stdout.write(f"{slug} is retired. Its open questions are withdrawn.")
+
+    def _register(self, options: dict[str, Any]) -> None:
         owners = [_person(name) for name in options["owner"]]
         try:
             agent = register_agent(

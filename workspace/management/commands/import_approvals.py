@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from agents.models import Agent
 from agents.text.canonical_json import printable
-from asks.approvals import (
+from asks.approvals_import import (
     ApprovalItem,
     Contents,
     Planned,

@@ -69,14 +69,14 @@ def ask_card(
     in whose name the reader answers, if not in their own.
     """
     state = state or CardState()
-    return _render("parts/card_ask.html", ask=facts, state=state, csrf=csrf, in_whose_name=name)
+    return _render("cards/ask.html", ask=facts, state=state, csrf=csrf, in_whose_name=name)
 
 
 def name_note(username: str | None, until: datetime | None) -> SafeString:
     """Says in whose name the reader answers; empty for one's own."""
     if username is None:
         return SafeString()
-    return _render("parts/in_the_name_of.html", username=username, until=until)
+    return _render("cards/_in_the_name_of.html", username=username, until=until)
 
 
 def ask_cards(places: Sequence[CardPlace], *, csrf: str) -> list[SafeString]:
@@ -130,7 +130,7 @@ def blocked_card(
     `said` is the HTML of what it last reported (`last_words`).
     """
     state = {"said": said, "refused": refused, "typed": typed}
-    return _render("parts/card_blocked.html", session=session, csrf=csrf, **state)
+    return _render("cards/blocked.html", session=session, csrf=csrf, **state)
 
 
 def last_words(sessions: Iterable[Session]) -> dict[int, str]:
@@ -149,12 +149,12 @@ def settled_card(ask: Ask, *, mine: bool = False, state: CardState | None = None
     `mine` when the reader has just done it: drafts may go.
     """
     answered = ask.status == AskStatus.ANSWERED
-    return _render("parts/card_settled.html", ask=ask, mine=mine, answered=answered, state=state)
+    return _render("cards/settled.html", ask=ask, mine=mine, answered=answered, state=state)
 
 
 def moved_on_card(session_id: int, *, words: str, mine: bool = False) -> SafeString:
     """What is left of a blocked session's card once it is not blocked any more."""
-    return _render("parts/card_moved_on.html", session_id=session_id, words=words, mine=mine)
+    return _render("cards/moved_on.html", session_id=session_id, words=words, mine=mine)
 
 
 def _render(name: str, **context: object) -> SafeString:

@@ -1,7 +1,7 @@
-"""How a turn with somebody else's server ends, in the workspace's terms, whatever the server speaks.
+"""Translate the end of a turn at a remote server into the workspace's terms, for every protocol.
 
-A failure of the connection is tried again with all that the turn was given; what the agent did or
-may have done is not repeated unless its owner says so.
+After a connection failure the turn is retried with its full input. Work that the agent did or may
+have done is repeated only if the owner decides so.
 """
 
 from __future__ import annotations
@@ -18,18 +18,41 @@ from asks.drafts import AskDraft
 from workspace.protocols.common.http_client import ServerAway
 from workspace.protocols.common.remote_settings import ServerSettings
 
-#: The shortest that a server without room is left alone.
+#: The shortest wait before a server without capacity is called again.
 NO_ROOM = timedelta(seconds=30)
 FAILED = frozenset({Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED})
 
 
+def retry_time(away: ServerAway) -> datetime | None:
+    """Return when a server that gave Retry-After is asked again; None if it gave none."""
+    if away.retry_after is None:
+        return None
+    return datetime.now(UTC) + max(timedelta(seconds=away.retry_after), NO_ROOM)
+
+
+def is_last_attempt(turn: Turn, max_attempts: int) -> bool:
+    """Whether a turn that fails now has failed as often as its settings allow."""
+    return turn.failures + 1 >= max_attempts
+
+
+def end_away(away: ServerAway) -> Ended | None:
+    """End a turn until the server's Retry-After; None if it gave none."""
+    later = retry_time(away)
+    if later is None:
+        return None
+    return Ended(outcome=Outcome.RATE_LIMITED, error=str(away), retry_at=later)
+
+
+def end_broken(turn: Turn, max_attempts: int, error: str, *, for_good: bool = False) -> Ended:
+    """Fail a turn. It is tried again with the same input until it has failed too often."""
+    give_up = for_good or is_last_attempt(turn, max_attempts)
+    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=give_up)
+
+
 class TurnEndings(ABC):
-    """What a turn has come to so far, and the ends it may have.
+    """Collect the results of a turn and build its end. ``reports`` are the agent's reports."""
 
-    ``reports`` are what the agent said it did.
-    """
-
-    #: Where in its session's data the memory is kept.
+    #: The key of the memory in the session's data.
     place: ClassVar[str]
 
     def __init__(self, turn: Turn, settings: ServerSettings, memory: BaseModel) -> None:
@@ -39,34 +62,34 @@ class TurnEndings(ABC):
     @property
     @abstractmethod
     def drafts(self) -> list[AskDraft]:
-        """The questions that wait there and are to be asked here."""
+        """The remote agent's pending questions, to be asked here."""
 
     @abstractmethod
     def forget_done(self) -> None:
-        """The turn completes: what it sent need not be told apart from what comes next."""
+        """Forget which inputs this turn has sent; it completes."""
 
     def well(self) -> Ended:
-        """All was sent and followed to where the agent rests."""
+        """End a turn that sent its input and followed the agent until it came to rest."""
         return self.end(Outcome.BLOCKED if self.drafts else Outcome.WORK_DONE)
 
     def over(self, words: str, outcome: Outcome = Outcome.NO_WORK) -> Ended:
-        """Nothing was sent, and nothing is to be."""
+        """End a turn that sent nothing and has nothing to send."""
         return self.end(Outcome.BLOCKED if self.drafts else outcome, words)
 
     def away(self, away: ServerAway) -> Ended:
-        """Somebody who says when to come again is believed; else it is tried a few times."""
-        if away.retry_after is None or self.drafts:
+        """Honour Retry-After; without it, try a few times."""
+        later = None if self.drafts else retry_time(away)
+        if later is None:
             return self.broke(str(away))
-        wait = max(timedelta(seconds=away.retry_after), NO_ROOM)
-        return self.end(Outcome.RATE_LIMITED, error=str(away), retry_at=datetime.now(UTC) + wait)
+        return self.end(Outcome.RATE_LIMITED, error=str(away), retry_at=later)
 
     def broke(self, words: str, *, for_good: bool = False) -> Ended:
-        """A turn that is tried again with all it was given, until it has failed too often."""
-        last = self.turn.failures + 1 >= self._settings.max_attempts
-        return self.end(Outcome.RETRYABLE_ERROR, error=words, give_up=for_good or last)
+        """Fail the turn. It is tried again with the same input until it has failed too often."""
+        give_up = for_good or is_last_attempt(self.turn, self._settings.max_attempts)
+        return self.end(Outcome.RETRYABLE_ERROR, error=words, give_up=give_up)
 
     def took_too_long(self) -> Ended:
-        """The turn is stopped where it is."""
+        """End a turn that exceeded its wall-clock limit."""
         return self.broke(
             f"The agent took longer than {self._settings.wall_clock_seconds:g} seconds."
         )
@@ -80,7 +103,7 @@ class TurnEndings(ABC):
         ask: AskDraft | None = None,
         **more: Any,
     ) -> Ended:
-        """The turn's end, with what is asked and what is remembered."""
+        """Build the end of the turn, with its asks and the session's memory."""
         if outcome not in FAILED:
             self.forget_done()
         kept = {self.place: self._memory.model_dump(mode="json")}

@@ -1,4 +1,4 @@
-"""Errors as the protocol words them: {"ok": false, "error": sentence, "code": word}."""
+"""Errors in the shape of the eve protocol: {"ok": false, "error": sentence, "code": word}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_STORE = {"Cache-Control": "no-store"}
 
 
 class EveProblem(HttpProblem):
-    """Raised to refuse a request. ``code`` is for programs; the protocol's own 400s have none."""
+    """Raised to refuse a request. ``code`` is for programs; the protocol's own 400s have no code."""
 
     def __init__(
         self, status: int, error: str, code: str = "", headers: dict[str, str] | None = None
@@ -22,18 +22,18 @@ class EveProblem(HttpProblem):
         self.headers = headers or {}
 
     def as_response(self) -> HttpResponse:
-        said: dict[str, Any] = {"ok": False, "error": self.error}
+        body: dict[str, Any] = {"ok": False, "error": self.error}
         if self.code:
-            said["code"] = self.code
-        return as_json(said, status=self.status, headers=self.headers)
+            body["code"] = self.code
+        return as_json(body, status=self.status, headers=self.headers)
 
 
 def as_json(
-    said: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None
+    body: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None
 ) -> HttpResponse:
     headers = NO_STORE | (headers or {})
     return HttpResponse(
-        one_line_json(said), status=status, content_type="application/json", headers=headers
+        one_line_json(body), status=status, content_type="application/json", headers=headers
     )
 
 
@@ -49,25 +49,25 @@ _CODES = {
 def of_request(refused: RefusedRequest) -> EveProblem:
     """Word a refusal that every protocol shares."""
     if refused.reason == "no_key":
-        words = "Authorization is required for this route."
-        return EveProblem(401, words, "unauthorized", {"WWW-Authenticate": "Bearer"})
+        detail = "Authorization is required for this route."
+        return EveProblem(401, detail, "unauthorized", {"WWW-Authenticate": "Bearer"})
     code = _CODES.get(refused.reason, "")
     return EveProblem(refused.status, refused.detail, code, refused.headers)
 
 
 def not_active() -> EveProblem:
-    """Also for a session that is somebody else's, so that nobody learns what exists."""
+    """Refuse a session that has ended or is not the caller's. The answer does not tell which."""
     return EveProblem(409, "The session is no longer active.", "session_not_active")
 
 
 def expired() -> EveProblem:
-    """The answer that makes the clients stop asking for a stream that is not theirs or not there."""
-    return EveProblem(410, "The session is not there, or no longer.", "session_expired")
+    """Refuse a stream for good: clients stop asking for it. The session is missing or not theirs."""
+    return EveProblem(410, "There is no such session, or it has ended.", "session_expired")
 
 
 def stale_token() -> EveProblem:
-    words = "This continuationToken is not this session's. Nothing was sent."
-    return EveProblem(409, words, "stale_continuation_token")
+    detail = "This continuationToken belongs to another session. Nothing was sent."
+    return EveProblem(409, detail, "stale_continuation_token")
 
 
 def invalid(error: str) -> EveProblem:

@@ -1,4 +1,4 @@
-"""What eve's runtime remembers, and the sessions that eve's own clients opened."""
+"""Rows of the eve protocol: what the runtime remembers, and the sessions that eve clients opened."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from workspace.models.keys import ApiKey
 class EveTurn(models.Model):
     """What one turn added to its session's conversation, as pydantic-ai's messages in JSON.
 
-    It counts once its run has completed: a run that failed is begun anew. ``forgotten`` is what a
-    person had the agent forget.
+    A row counts once its run has completed; a failed run starts over. ``forgotten`` marks messages
+    that were cleared from the agent's memory.
     """
 
     run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="eve_turn")
@@ -33,9 +33,10 @@ class EveTurn(models.Model):
 
 
 class EveResult(models.Model):
-    """What an approved call gave back, kept in the transaction that says that it is done.
+    """The result of an approved call, stored in the transaction that marks the call as done.
 
-    A turn that fails later, or whose worker is lost, tells its model this instead of calling again.
+    If the turn fails later or loses its worker, the model gets this result and the call is not
+    repeated.
     """
 
     redemption = models.OneToOneField(
@@ -56,8 +57,9 @@ class EveResult(models.Model):
 class EveSession(models.Model):
     """The public names of a session: its id on the wire and its continuation token.
 
-    ``key`` opened it, as ``principal``: an agent's key sees only what it opened itself. ``operation``
-    is by which its caller knows this opening, if it said, and ``body`` the digest of what was sent.
+    ``key`` opened the session, acting as ``principal``. An agent's key sees only the sessions that
+    it opened. ``operation`` is the caller's idempotency key, if one was sent; ``body`` is the hash
+    of the body that opened the session.
     """
 
     session = models.OneToOneField(Session, on_delete=models.PROTECT, related_name="eve")

@@ -1,4 +1,4 @@
-"""How one of our own agents is run, checked when it is saved."""
+"""Settings of an agent of the runtime ``eve``, checked when the agent is saved."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def _where(text: str) -> str:
 
 
 class EveSettings(BaseModel):
-    """An agent that is defined in Python, run by pydantic-ai with any of its models."""
+    """An agent that is defined in Python and run by pydantic-ai with any of its models."""
 
     model_config = ConfigDict(extra="forbid")
 
     agent: Annotated[str, AfterValidator(_where)] = Field(
-        description="Where its definition is: package.module:name."
+        description="Where the agent is defined: package.module:name."
     )
     model: str = Field(
         default="",

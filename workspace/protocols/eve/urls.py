@@ -1,4 +1,4 @@
-"""The doors of eve's sessions, without a slash at the end, as its clients call them."""
+"""The URLs of eve's sessions, without a trailing slash, as its clients call them."""
 
 from __future__ import annotations
 

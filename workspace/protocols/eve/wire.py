@@ -1,4 +1,4 @@
-"""What clients send: bodies read strictly, with the protocol's own words for what is wrong with them."""
+"""Read what clients send. Bodies are read strictly; errors use the protocol's own sentences."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ EMPTY_RESPONSES = "Expected 'inputResponses' to be a non-empty array."
 BAD_RESPONSES = "Expected every 'inputResponses' entry to match the HITL response schema."
 BAD_POLICY = "Expected 'turnPolicy' to be either 'queue' or 'steer'."
 BAD_CONTEXT = "Expected 'clientContext' to be a string, an array of strings, or an object."
-#: What would change how a session works, and this server does not do: refused, never passed over.
+#: Fields that would change how a session works and that this server does not support: rejected,
+#: never ignored.
 NOT_SERVED = ("callback", "forwardedPrincipal", "outputSchema", "stubs")
 
 
 class InputResponse(BaseModel):
-    """One answer to one request, by its id."""
+    """One answer to one request, which ``requestId`` names."""
 
     model_config = ConfigDict(extra="forbid")
     requestId: Annotated[StrictStr, StringConstraints(min_length=1, max_length=200)]  # noqa: N815
@@ -52,7 +53,7 @@ class _TextPart(BaseModel):
 
 
 class CreateSession(BaseModel):
-    """A session to be opened; without a message it waits for one. ``digest`` is of what was sent."""
+    """A session to open. Without a message it waits for one. ``digest`` is the hash of the body."""
 
     message: str = ""
     context: str = ""
@@ -61,7 +62,7 @@ class CreateSession(BaseModel):
 
 
 class ContinueSession(BaseModel):
-    """A message, or answers, for a session that is there. ``token`` is None where none was sent."""
+    """A message or answers for an existing session. ``token`` is None if none was sent."""
 
     message: str = ""
     context: str = ""
@@ -70,7 +71,7 @@ class ContinueSession(BaseModel):
 
 
 def read_create(raw: bytes) -> CreateSession:
-    """Raises Problem."""
+    """Read the body that opens a session. Raises EveProblem."""
     body = parse_body(raw)
     if "inputResponses" in body:
         raise invalid(NOT_ON_CREATE)
@@ -79,7 +80,7 @@ def read_create(raw: bytes) -> CreateSession:
     message = _message(body)
     if not message and any(body.get(name) is not None for name in _WITH_A_MESSAGE):
         raise invalid(NO_MESSAGE)
-    _refuse_what_is_not_served(body)
+    _reject_unsupported(body)
     return CreateSession(
         message=message,
         context=_context(body.get("clientContext")),
@@ -92,7 +93,7 @@ _WITH_A_MESSAGE = ("clientContext", "callback", "outputSchema")
 
 
 def read_continue(raw: bytes) -> ContinueSession:
-    """Raises Problem."""
+    """Read the body that continues a session. Raises EveProblem."""
     body = parse_body(raw)
     responses = _responses(body["inputResponses"]) if "inputResponses" in body else []
     message = _message(body)
@@ -102,7 +103,7 @@ def read_continue(raw: bytes) -> ContinueSession:
         raise invalid(NOTHING)
     if body.get("turnPolicy") not in (None, "queue", "steer"):
         raise invalid(BAD_POLICY)
-    _refuse_what_is_not_served(body)
+    _reject_unsupported(body)
     return ContinueSession(
         message=message,
         context=_context(body.get("clientContext")),
@@ -112,7 +113,7 @@ def read_continue(raw: bytes) -> ContinueSession:
 
 
 def read_cancel(raw: bytes) -> str | None:
-    """The turn that is meant; None for whichever there is. Raises Problem."""
+    """Return the id of the turn to cancel; None for the current one. Raises EveProblem."""
     turn = parse_body(raw).get("turnId")
     if turn is not None and not isinstance(turn, str):
         raise invalid("Expected 'turnId' to be a string.")
@@ -120,30 +121,30 @@ def read_cancel(raw: bytes) -> str | None:
 
 
 def read_reset(raw: bytes) -> str:
-    """Why, in the caller's words. Raises Problem."""
+    """Return the caller's reason for a reset. Raises EveProblem."""
     reason = parse_body(raw).get("reason")
     if reason is not None and not isinstance(reason, str):
         raise invalid("Expected 'reason' to be a string.")
-    return _kept("reason", reason or "", 1000)
+    return _checked("reason", reason or "", 1000)
 
 
 def parse_body(raw: bytes) -> Json:
-    """The object of a body; nothing at all counts as an empty one. Raises Problem."""
+    """Return the JSON object of a body. An empty body counts as {}. Raises EveProblem."""
     if len(raw) > http.MAX_BODY:
         raise of_request(http.too_large())
     if not raw:
         return {}
     try:
-        found = json_input.read_json_strictly(raw)
+        body = json_input.read_json_strictly(raw)
     except ValueError as error:
         raise invalid(NOT_JSON) from error
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise invalid(NOT_AN_OBJECT)
-    return found
+    return body
 
 
 def _message(body: Json) -> str:
-    """The words of a message; empty when there is none."""
+    """Return the text of the message; empty if there is no message."""
     given = body.get("message")
     if given is None and "message" not in body:
         return ""
@@ -153,13 +154,13 @@ def _message(body: Json) -> str:
         raise invalid(BAD_MESSAGE)
     if is_blank(given):
         raise invalid(EMPTY_MESSAGE)
-    return _kept("message", given, MESSAGE_LIMIT)
+    return _checked("message", given, MESSAGE_LIMIT)
 
 
 def _part(part: object) -> str:
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "file":
-        raise EveProblem(415, "This agent takes text and no files.", "unsupported_file")
+        raise EveProblem(415, "This agent accepts text, but no files.", "unsupported_file")
     if isinstance(kind, str) and kind != "text":
         shown = kind[:40]
         raise invalid(f"Unsupported message part type \"{shown}\". Use 'text' or 'file'.")
@@ -173,30 +174,30 @@ def _responses(given: object) -> list[InputResponse]:
     if not isinstance(given, list) or not given:
         raise invalid(EMPTY_RESPONSES)
     if len(given) > MAX_RESPONSES:
-        raise invalid(f"Expected 'inputResponses' to have {MAX_RESPONSES} entries at the most.")
+        raise invalid(f"Expected 'inputResponses' to have at most {MAX_RESPONSES} entries.")
     try:
         found = [InputResponse.model_validate(one) for one in given]
     except ValidationError as error:
         raise invalid(BAD_RESPONSES) from error
     if len({one.requestId for one in found}) < len(found):
-        words = "Two of the 'inputResponses' are for one request. Nothing was answered."
-        raise EveProblem(400, words, "duplicate_response")
+        detail = "Two of the 'inputResponses' are for one request. Nothing was answered."
+        raise EveProblem(400, detail, "duplicate_response")
     return found
 
 
 def _context(given: object) -> str:
-    """What a client would have the agent know with this message, as text."""
+    """Return as text the context that a client sends along with its message."""
     if given is None:
         return ""
     if isinstance(given, str):
-        said = given
+        context = given
     elif isinstance(given, list) and all(isinstance(one, str) for one in given):
-        said = "\n".join(given)
+        context = "\n".join(given)
     elif isinstance(given, dict):
-        said = json.dumps(given, ensure_ascii=False)
+        context = json.dumps(given, ensure_ascii=False)
     else:
         raise invalid(BAD_CONTEXT)
-    return _kept("clientContext", said, MESSAGE_LIMIT)
+    return _checked("clientContext", context, MESSAGE_LIMIT)
 
 
 def _operation(given: object) -> str:
@@ -204,7 +205,7 @@ def _operation(given: object) -> str:
         return ""
     if not isinstance(given, str) or not given.strip():
         raise invalid("Expected 'operationId' to be a non-empty string.")
-    return _kept("operationId", given, 200)
+    return _checked("operationId", given, 200)
 
 
 def _token(body: Json) -> str | None:
@@ -216,16 +217,16 @@ def _token(body: Json) -> str | None:
     return given
 
 
-def _kept(name: str, words: str, limit: int) -> str:
-    """Words that can be kept as they are. Raises Problem."""
-    if not is_storable(words):
-        raise invalid(f"'{name}' holds a character that cannot be kept.")
-    if len(words) > limit:
-        raise EveProblem(413, f"'{name}' has {len(words)} characters; {limit} are the most.")
-    return words
+def _checked(name: str, text: str, limit: int) -> str:
+    """Return a text that PostgreSQL can store and that is short enough. Raises EveProblem."""
+    if not is_storable(text):
+        raise invalid(f"'{name}' contains a character that cannot be stored.")
+    if len(text) > limit:
+        raise EveProblem(413, f"'{name}' has {len(text)} characters; the limit is {limit}.")
+    return text
 
 
-def _refuse_what_is_not_served(body: Json) -> None:
+def _reject_unsupported(body: Json) -> None:
     for name in NOT_SERVED:
         if body.get(name) is not None:
             raise EveProblem(400, f"'{name}' is not supported by this server.", "unsupported")
@@ -235,5 +236,5 @@ def _refuse_what_is_not_served(body: Json) -> None:
     if capabilities is not None and not isinstance(capabilities, dict):
         raise invalid("Expected 'capabilities' to be an object.")
     if (capabilities or {}).get("requestInput") is False:
-        words = "An agent here may always ask: 'requestInput' cannot be false."
-        raise EveProblem(400, words, "unsupported")
+        detail = "Agents here may always ask: 'requestInput' cannot be false."
+        raise EveProblem(400, detail, "unsupported")

@@ -1,5 +1,5 @@
-"""Leaf sessions: one item is reviewed by one agent, which may park at a gate for a person's word.
+"""Leaf sessions: one agent reviews one item, and may pause at a gate for a person's decision.
 
-Two dialects of one protocol: ``inline`` (item, verdict and decision in JSON) and ``files`` (the
-same in files on a shared volume). Resuming is sending the session's envelope again.
+The protocol has two dialects: ``inline`` (item, verdict and decision in JSON) and ``files`` (the same
+in files on a shared volume). Sending the session's envelope again resumes it.
 """

@@ -1,4 +1,4 @@
-"""How a leaf agent is run, checked when it is saved."""
+"""Settings of a leaf agent, checked when the agent is saved."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Files(BaseModel):
 
 
 class LeafSettings(_Files):
-    """Our own agent, run by pydantic-ai with any of its models."""
+    """An agent that we run, with any model of pydantic-ai."""
 
     model: str = Field(
         default="scripted",
@@ -52,7 +52,7 @@ class LeafSettings(_Files):
 
 
 class RemoteLeafSettings(ServerSettings, _Files):
-    """Somebody else's leaf harness."""
+    """A leaf harness that somebody else runs."""
 
     base_url: Address = Field(description="Where its /runs is.")
     dialect: Literal["inline", "files"] = "inline"

@@ -1,4 +1,4 @@
-"""The doors of leaf sessions, by the protocol's own addresses and their old names."""
+"""The URLs of leaf sessions: the protocol's own paths and their old names."""
 
 from __future__ import annotations
 

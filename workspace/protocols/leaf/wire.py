@@ -1,7 +1,7 @@
-"""The shapes of the leaf protocol, both dialects, and how its clients' JSON is read.
+"""The shapes of both dialects of the leaf protocol, and the reading of its clients' JSON.
 
-An envelope names a session and what to review; which dialect it speaks shows in its shape alone:
-``item`` is inline, ``inputsRef`` and ``resultRef`` are files. Names are the protocol's own.
+An envelope names a session and the item to review. Its shape shows the dialect: ``item`` is inline,
+``inputsRef`` and ``resultRef`` are files. The field names are the protocol's own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from agents.text.storable import is_blank, is_storable
 MAX_WORD = 500
 MAX_PATH = 1024
 MAX_TURNS = 40
-"""What an agent gets when its envelope names no number of turns, or none above zero."""
+"""The number of turns if the envelope names none, or none above zero."""
 
 APPROVE, REJECT, ABORT = "approve", "reject", "abort"
 Action = Literal["approve", "reject", "abort"]
@@ -37,34 +37,34 @@ Dialect = Literal["inline", "files"]
 
 
 class BadEnvelope(ValueError):
-    """What was sent is no envelope, with why not."""
+    """The body is not an envelope. The message tells why."""
 
 
 class BadDecision(ValueError):
-    """What was sent as a decision is none, with why not."""
+    """What was sent is not a decision. The message tells why."""
 
 
-def _kept(text: str) -> str:
+def _check_storable(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("it holds a character that cannot be kept")
+        raise ValueError("it contains a character that cannot be stored")
     return text
 
 
-def _said(text: str) -> str:
+def _check_not_blank(text: str) -> str:
     if is_blank(text):
         raise ValueError("it must not be empty")
     return text
 
 
-Word = Annotated[StrictStr, Field(max_length=MAX_WORD), AfterValidator(_kept)]
-PathText = Annotated[StrictStr, Field(max_length=MAX_PATH), AfterValidator(_kept)]
-#: Whatever else is sent counts as no.
+Word = Annotated[StrictStr, Field(max_length=MAX_WORD), AfterValidator(_check_storable)]
+PathText = Annotated[StrictStr, Field(max_length=MAX_PATH), AfterValidator(_check_storable)]
+#: Any other value counts as false.
 LiteralTrue = Annotated[bool, BeforeValidator(lambda value: value is True)]
 CAMEL = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, alias_generator=to_camel)
 
 
 class WorkItem(BaseModel):
-    """What is reviewed: whether a pattern in a file matters. Only a literal true asks for a gate."""
+    """The item to review: whether a pattern in a file matters. Only a literal true asks for a gate."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -75,7 +75,7 @@ class WorkItem(BaseModel):
 
 
 class GateDecision(BaseModel):
-    """A person's word on one gate. ``binding`` may repeat what the gate was shown with."""
+    """A person's decision on one gate. ``binding`` may echo the binding shown with the gate."""
 
     model_config = CAMEL
 
@@ -86,7 +86,7 @@ class GateDecision(BaseModel):
 
 
 class LeafVerdict(BaseModel):
-    """What a review comes to. An empty reason is a reason."""
+    """The result of a review. The reason may be empty."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -96,7 +96,7 @@ class LeafVerdict(BaseModel):
 
 
 class Refs(BaseModel):
-    """Where the files dialect reads and writes; absolute paths as the client knows them."""
+    """The paths of the files dialect: absolute, as the client knows them."""
 
     model_config = CAMEL
 
@@ -121,11 +121,11 @@ class Refs(BaseModel):
 
 
 class Envelope(BaseModel):
-    """A call of ``POST /runs``. ``decision`` is whatever was sent: it is judged where it is used."""
+    """The body of ``POST /runs``. ``decision`` is unchecked; it is validated where it is used."""
 
     model_config = CAMEL
 
-    session_id: Annotated[Word, AfterValidator(_said)]
+    session_id: Annotated[Word, AfterValidator(_check_not_blank)]
     tenant: Word = ""
     model: Word = ""
     provider: Word = ""
@@ -143,19 +143,19 @@ class Envelope(BaseModel):
 
 
 def read_envelope(raw: bytes) -> Envelope:
-    """The envelope of a request's body. Raises BadEnvelope."""
+    """Read the envelope of a body. Raises BadEnvelope."""
     try:
         sent = json_input.read_json(raw)
     except ValueError as error:
         raise BadEnvelope("The body is not JSON.") from error
     if not isinstance(sent, dict):
-        raise BadEnvelope("An envelope is an object.")
+        raise BadEnvelope("An envelope must be an object.")
     if sent.get("kind") not in (None, "converge"):
-        raise BadEnvelope("Only reviews of one item are served here, so no kind but converge.")
+        raise BadEnvelope("Only reviews of one item are served here: the kind must be converge.")
     sent = {name: value for name, value in sent.items() if value is not None}
     files = "inputsRef" in sent or "resultRef" in sent
     if files == ("item" in sent):
-        raise BadEnvelope("An envelope has an item, or inputsRef and resultRef, and never both.")
+        raise BadEnvelope("An envelope must have either an item, or inputsRef and resultRef.")
     try:
         return Envelope.model_validate(
             {**sent, "refs": Refs.model_validate(sent)} if files else sent
@@ -165,7 +165,7 @@ def read_envelope(raw: bytes) -> Envelope:
 
 
 def validate_item(sent: object) -> WorkItem:
-    """An item as a file or an envelope holds it. Raises BadEnvelope."""
+    """Validate an item from a file or an envelope. Raises BadEnvelope."""
     try:
         return WorkItem.model_validate(sent)
     except ValidationError as error:
@@ -173,7 +173,7 @@ def validate_item(sent: object) -> WorkItem:
 
 
 def validate_decision(sent: object) -> GateDecision:
-    """A decision, whatever was sent as one. Raises BadDecision with the protocol's own words."""
+    """Validate a decision. Raises BadDecision with the protocol's own words."""
     if not isinstance(sent, dict):
         raise BadDecision("decision must be an object")
     try:
@@ -189,7 +189,7 @@ def validate_decision(sent: object) -> GateDecision:
 
 
 def validate_verdict(sent: object) -> LeafVerdict:
-    """A verdict, whatever an agent or a harness said. Raises ValueError with the protocol's words."""
+    """Validate a verdict of an agent or a harness. Raises ValueError with the protocol's words."""
     if not isinstance(sent, dict):
         raise ValueError("verdict must be an object")  # noqa: TRY004 -- it came from outside
     try:
@@ -212,13 +212,13 @@ def is_verdict(sent: object) -> bool:
 
 
 def _first(error: ValidationError) -> str:
-    found = error.errors()[0]
-    place = ".".join(str(part) for part in found["loc"]) or "envelope"
-    return f"{place}: {found['msg'].removeprefix('Value error, ')}"
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"]) or "envelope"
+    return f"{place}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def to_session_id(raw: str) -> str:
-    """A session's name as the protocol writes it. It is for people: two sessions may share it."""
+    """Return a session's name as the protocol writes it. It is for people and not unique."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", raw)
     return re.sub(r"\A[^A-Za-z0-9]+|[^A-Za-z0-9]+\Z", "", plain) or "leaf"
 
@@ -228,7 +228,7 @@ def leaf_session_id(session_id: str, tenant: str = "") -> str:
 
 
 def session_key(session_id: str, tenant: str = "") -> str:
-    """The one name of a session among its agent's: no other tenant and id ever have the same."""
+    """Return a session's unique name within its agent, for one tenant and id."""
     digest = hashlib.sha256(json.dumps([tenant, session_id]).encode()).hexdigest()
     return f"{leaf_session_id(session_id, tenant)[:100]}-{digest[:32]}"
 

@@ -1,4 +1,4 @@
-"""Errors as the protocol words them: {"error": {"message", "type", "param", "code"}}."""
+"""Errors in the shape of the Responses protocol: {"error": {"message", "type", "param", "code"}}."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 500: "server_err
 class ResponsesProblem(HttpProblem):
     """Raised to refuse a request. ``param`` names the field at fault, ``code`` is for programs.
 
-    A client library sends a request again after 409, and what was refused stays refused; so that
-    status says not to.
+    Client libraries retry after 409. A refusal stays a refusal, so a header tells them not to.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ def invalid(message: str, param: str, code: str = "invalid_value") -> ResponsesP
 
 
 def no_such_response(public_id: str) -> ResponsesProblem:
-    """Also for one that is not this key's to see, so that nobody learns what exists."""
+    """Refuse a response that is missing or not visible to this key. The answer does not tell which."""
     return ResponsesProblem(404, f"Response with id '{public_id}' not found.", param="response_id")
 
 

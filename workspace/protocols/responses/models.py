@@ -1,4 +1,4 @@
-"""Runs as the OpenAI Responses protocol has them: one response for each turn."""
+"""Rows of the OpenAI Responses protocol: one response for each turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workspace.models.keys import ApiKey
 
 
 class ResponseStatus(models.TextChoices):
-    """The protocol's words, and no others: strict clients refuse a status they do not know."""
+    """The protocol's words only: strict clients reject an unknown status."""
 
     QUEUED = "queued", "Queued"
     IN_PROGRESS = "in_progress", "In progress"
@@ -28,11 +28,11 @@ UNDER_WAY = (ResponseStatus.QUEUED, ResponseStatus.IN_PROGRESS)
 class Response(models.Model):
     """One turn of a hybrid agent, as its callers know it. Written under its session's lock.
 
-    ``root`` is the turn that began the chain of questions and answers it belongs to, empty for that
-    turn itself; ``answers`` is the ask whose verdict started it. ``request`` is what the chain was
-    asked to do, never lost on the way. ``run`` is the run that carries it, once one does. ``body``
-    is the protocol's object, whose output is complete only once it has ended; ``kept`` is what the
-    brain gave along with its question.
+    ``root`` is the first turn of the chain of questions and answers, empty for that turn itself.
+    ``answers`` is the ask whose verdict started this turn. ``request`` is the task of the chain, and
+    every turn has it. ``run`` is set once a run carries the turn. ``body`` is the protocol's object;
+    its output is complete once the turn has ended. ``kept`` are the essentials that the brain sent
+    with its question.
     """
 
     public_id = models.CharField(max_length=64, unique=True)
@@ -107,7 +107,7 @@ class Response(models.Model):
 
     @property
     def root_pk(self) -> int:
-        """The key of the turn that began the chain."""
+        """The primary key of the first turn of the chain."""
         return self.root_id or self.pk
 
     @property
@@ -116,7 +116,7 @@ class Response(models.Model):
 
 
 class ResponseEvent(models.Model):
-    """One event of a response's stream, as the very bytes that are sent, so that a replay is equal."""
+    """One event of a response's stream, stored as the exact text that is sent, so replays are equal."""
 
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="events")
     seq = models.PositiveIntegerField()
@@ -139,7 +139,7 @@ class ResponseEvent(models.Model):
 
 
 class ResponseInput(models.Model):
-    """One item of what a response was asked, with the id that its caller pages by."""
+    """One input item of a response, with the id that its caller pages by."""
 
     response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="inputs")
     position = models.PositiveIntegerField()

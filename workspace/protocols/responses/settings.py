@@ -1,4 +1,4 @@
-"""How a hybrid agent is run, checked when it is saved."""
+"""Settings of a hybrid agent, checked when the agent is saved."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ def _template(text: str) -> str:
 
 
 class ResponsesSettings(BaseModel):
-    """A brain: a local command that works unattended in a run directory, reads its prompt on
-    standard input, and leaves ``hitl_request.json`` there when a person must decide.
+    """A brain: a local command that works unattended in a run directory.
+
+    It reads its prompt on standard input, and writes ``hitl_request.json`` into the directory if a
+    person must decide.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -162,11 +164,11 @@ class ResponsesSettings(BaseModel):
     )
 
     def tightened(self, request: dict[str, Any] | None) -> ResponsesSettings:
-        """These settings for one run. A request never loosens anything."""
+        """Return the settings for one run. A request can only tighten them."""
         if not self.request_may_tighten or not request:
             return self
-        wished = {
+        tighter = {
             name: getattr(self, name) or request.get(name) is True
             for name in ("confidential", "mandatory_gate")
         }
-        return self.model_copy(update=wished)
+        return self.model_copy(update=tighter)

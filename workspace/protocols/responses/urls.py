@@ -1,4 +1,4 @@
-"""The doors of the Responses protocol, without a slash at the end, as its clients call them."""
+"""The URLs of the Responses protocol, without a trailing slash, as its clients call them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the protocol's objects look like on the wire: a response, its items, its envelope.
+"""The protocol's objects on the wire: a response, its items, its envelope.
 
-Fields and their order are those that the strict readers of the protocol ask for; ``envelope`` is
-ours, and every reader of the protocol keeps what it does not know.
+Strict clients need exactly these fields in this order. ``envelope`` is ours: clients of the protocol
+keep fields that they do not know.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def compact_json(value: object) -> str:
-    """JSON on one line of ASCII, so that no reader of a stream sees a line end in it."""
+    """Return compact JSON in ASCII: no client of a stream can find a line end in it."""
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -34,7 +34,7 @@ def response_object(
     previous: str | None,
     said: Json,
 ) -> Json:
-    """A response without output. ``said`` is what the caller sent of the fields that are echoed."""
+    """Return a response without output. ``said`` are the caller's fields that are echoed."""
     return {
         "id": public_id,
         "object": "response",
@@ -83,15 +83,15 @@ def function_call(item_id: str, *, name: str, call_id: str, arguments: str, stat
 
 
 def message(item_id: str, *, text: str | None, status: str, phase: str = "") -> Json:
-    """A message of the agent; without text its content has not begun."""
-    found: Json = {
+    """Return a message of the agent. Without text its content has not begun."""
+    item: Json = {
         "type": "message",
         "id": item_id,
         "role": "assistant",
         "status": status,
         "content": [] if text is None else [output_text(text)],
     }
-    return found | {"phase": phase} if phase else found
+    return item | {"phase": phase} if phase else item
 
 
 def output_text(text: str) -> Json:
@@ -107,24 +107,24 @@ def question_arguments(
     essentials: Json | None,
     confidential: bool,
 ) -> Json:
-    """The arguments of a ``request_info`` item, decoded. A confidential one carries no request."""
-    found: Json = {
+    """Return the arguments of a ``request_info`` item. A confidential one carries no request."""
+    arguments: Json = {
         "request_id": request_id,
         "request_event": {"type": REQUEST_INFO, "data": {"question": question}},
     }
     if options:
-        found["options"] = options
+        arguments["options"] = options
     if not confidential:
-        found |= {"request": request, "resume_state": request}
+        arguments |= {"request": request, "resume_state": request}
         if essentials:
-            found["essentials"] = essentials
-    return found
+            arguments["essentials"] = essentials
+    return arguments
 
 
 def envelope(
     status: str, *, paused: bool, cost: Decimal | None, chain_cost: Decimal, turns: int
 ) -> Json:
-    """How the run stands in the shell's words: ok, awaiting_human, failed or cancelled."""
+    """Return the envelope. ``status`` is ok, awaiting_human, failed or cancelled."""
     return {
         "status": status,
         "output": {"hitl_paused": paused},
@@ -134,7 +134,7 @@ def envelope(
 
 
 def usage(reported: Json) -> Json | None:
-    """The protocol's usage of what a brain reported; None when it told no tokens."""
+    """Return the protocol's usage from a brain's report; None if it reported no tokens."""
     inputs, outputs = _tokens(reported, "input_tokens"), _tokens(reported, "output_tokens")
     if not inputs and not outputs:
         return None
@@ -151,8 +151,8 @@ def usage(reported: Json) -> Json | None:
 
 
 def _tokens(reported: Json, name: str) -> int:
-    found = reported.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+    count = reported.get(name)
+    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
 
 def input_message(role: str, content: list[Json]) -> Json:

@@ -51,14 +51,14 @@ class EveEndings(turn_endings.TurnEndings):
     def lost(self, words: str, said: str = "") -> Ended:
         self.memory.forget()
         self.memory.asked_owner += 1
-        draft = owner_asks.lost(self.memory.asked_owner, words, said=said)
+        draft = owner_asks.draft_lost(self.memory.asked_owner, words, said=said)
         return self.end(Outcome.BLOCKED, error=words, ask=draft)
 
     def unsure(self, body: Json, words: str, said: str) -> Ended:
         """The turn completes, so what it was given is not owed any more: it is kept."""
         self.memory.unsent, self.memory.sending = UnsentToEve(body=body, said=said), ""
         self.memory.asked_owner += 1
-        draft = owner_asks.unsure(self.memory.asked_owner, words, said=said)
+        draft = owner_asks.draft_unsure(self.memory.asked_owner, words, said=said)
         return self.end(Outcome.BLOCKED, error=words, ask=draft)
 
     def forget_done(self) -> None:

@@ -1,11 +1,21 @@
-"""What the owner is asked about a remote agent's session that came to no plain end."""
+"""What the owner is asked about a session of an eve agent elsewhere that came to no clear end."""
 
 from __future__ import annotations
 
-from asks.drafts import AskDraft, OptionDraft
-from asks.lifecycle import Style
+from django.utils.translation import gettext as _
 
-AGAIN, FRESH, END = "again", "fresh", "end"
+from asks.drafts import AskDraft
+from workspace.protocols.common.owner_asks import (
+    AGAIN,
+    END,
+    FRESH,
+    draft_owner_ask,
+    twice_warning,
+    unsure_headline,
+)
+
+__all__ = ["AGAIN", "END", "FRESH", "draft_lost", "draft_unsure", "is_ours"]
+
 #: The beginnings of their request keys; a number follows, since it may happen more than once.
 LOST, UNSURE = "eve-remote-lost-", "eve-remote-unsure-"
 
@@ -14,28 +24,25 @@ def is_ours(request_key: str) -> bool:
     return request_key.startswith((LOST, UNSURE))
 
 
-def lost(number: int, words: str, *, said: str) -> AskDraft:
-    """The server knows nothing of the session, or takes nothing for it any more."""
-    not_sent = f" It was not told {said}." if said else ""
-    return AskDraft(
-        request_key=f"{LOST}{number}",
-        prompt=f"**The agent's session is gone.** {words}{not_sent} Nothing was run again. "
-        "What shall become of it?",
-        options=(
-            OptionDraft(FRESH, "Start afresh", "A new session, from its first words."),
-            OptionDraft(END, "End it", "Nothing more is sent.", Style.DANGER),
-        ),
+def draft_lost(number: int, details: str, *, said: str) -> AskDraft:
+    """Ask about a session that the server no longer knows or no longer continues."""
+    not_sent = _("It did not receive {message}.").format(message=said) if said else ""
+    nothing = _("Nothing was run again.")
+    return draft_owner_ask(
+        f"{LOST}{number}",
+        headline=_("The agent's session is gone."),
+        details=" ".join(part for part in (details, not_sent, nothing) if part),
+        fresh=_("A new session, from its first message."),
+        end=_("Nothing more is sent."),
     )
 
 
-def unsure(number: int, words: str, *, said: str) -> AskDraft:
-    """Something was sent and its reply was lost; sending it again may have it done twice."""
-    return AskDraft(
-        request_key=f"{UNSURE}{number}",
-        prompt=f"**Nobody here knows whether the agent took {said}.** {words} Sending it again may "
-        "have it done twice. What shall become of it?",
-        options=(
-            OptionDraft(AGAIN, "Send it again", "If it was not taken, or may be done twice."),
-            OptionDraft(END, "End it", "Nothing more is sent.", Style.DANGER),
-        ),
+def draft_unsure(number: int, details: str, *, said: str) -> AskDraft:
+    """Ask about a message whose reply was lost: sending it again may have it done twice."""
+    return draft_owner_ask(
+        f"{UNSURE}{number}",
+        headline=unsure_headline(said),
+        details=f"{details} {twice_warning()}",
+        again=_("If it did not arrive, or may be done twice."),
+        end=_("Nothing more is sent."),
     )

@@ -1,4 +1,4 @@
-"""What a caller does to a session beside talking to it: cancel its turn, clear its memory, end it."""
+"""Control a session on behalf of a caller: cancel its turn, clear its memory, end it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ WHY = "Cancelled by its caller. Nothing was approved."
 _NOT_DONE = (InboxState.QUEUED, InboxState.LEASED)
 
 
-def cancel_session(session: LockedSession, key: ApiKey) -> None:
-    """Call off what a locked session is doing or waits for; nothing if it rests. Raises Problem.
+def cancel_locked(session: LockedSession, key: ApiKey) -> None:
+    """Cancel the session's turn or withdraw what it asks. A session at rest stays as it is.
 
-    What a person approved is not called off from here: it is theirs to stop.
+    An approved turn is not cancelled: only its owner may stop it. Raises EveProblem.
     """
     run = transitions.live_run(session)
     if run is None:
@@ -36,11 +36,14 @@ def cancel_session(session: LockedSession, key: ApiKey) -> None:
 
 
 def _stop(session: LockedSession, run: Run) -> None:
-    """Its worker notices when it next renews its claim. What it was told is not told again."""
+    """Cancel a run. Its worker notices at the next renewal of its claim.
+
+    What the run was given is not given to another run.
+    """
     owed = InboxItem.objects.filter(session=session, state__in=_NOT_DONE)
     if owed.filter(kind=InboxKind.VERDICT, data__meaning=Meaning.APPROVE).exists():
-        words = "This turn carries out what a person approved. Its owner can stop it on its page."
-        raise EveProblem(409, words, "approved_turn")
+        detail = "This turn carries out what a person approved. Its owner can stop it on its page."
+        raise EveProblem(409, detail, "approved_turn")
     inbox.release_items(run)
     owed.exclude(kind=InboxKind.MAIL).update(state=InboxState.ACKED, leased_by=None)
     transitions.move_run(session, run, RunStatus.CANCELLED)
@@ -48,42 +51,42 @@ def _stop(session: LockedSession, run: Run) -> None:
 
 
 def withdraw_open(session: LockedSession, key: ApiKey) -> None:
-    """Withdraw all that is open in a locked session, which takes who may answer it. Raises Problem."""
+    """Withdraw every open ask of the session. Raises EveProblem unless the key may answer them."""
     asks = decisions.open_asks(session)
     check_owns_turn(session, key)
     for ask in asks:
-        assert key.person is not None  # noqa: S101 -- check_theirs has seen to it
+        assert key.person is not None  # noqa: S101 -- check_owns_turn has checked this
         withdrawing.withdraw_locked(session, ask, by=key.person, reason=WHY)
 
 
 def check_owns_turn(session: Session, key: ApiKey) -> None:
-    """Raise Problem unless the key's person may answer, and so close, all that is open."""
+    """Raise EveProblem unless the key's person may answer, and so withdraw, every open ask."""
     asks = decisions.open_asks(session)
     if not asks:
         return
     decisions.check_may_answer(key, [ask.pk for ask in asks])
-    assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
+    assert key.person is not None  # noqa: S101 -- check_may_answer has checked this
     person = key.person
     if not all(access.may_answer(person, ask) for ask in asks):
-        words = "This session waits for an answer that is not yours to give."
-        raise EveProblem(403, words, "not_allowed")
+        detail = "This session waits for an answer that only other people can give."
+        raise EveProblem(403, detail, "not_allowed")
 
 
-def clear_session(session: LockedSession, key: ApiKey) -> None:
-    """Have the agent forget what was said. Raises Problem while a turn is under way."""
+def clear_locked(session: LockedSession, key: ApiKey) -> None:
+    """Clear the agent's memory of the session. Raises EveProblem while a turn is running."""
     run = transitions.live_run(session)
     if run is not None and run.status != RunStatus.WAITING_HUMAN:
-        raise EveProblem(409, "A turn is under way. Cancel it first, or wait.", "turn_active")
+        raise EveProblem(409, "A turn is running. Cancel it first, or wait.", "turn_active")
     withdraw_open(session, key)
     transitions.store_status(session, transitions.live_run(session))
     conversation.forget_conversation(session.pk)
     session.refresh_from_db(fields=["data"])
-    record_event(session, "state", actor=actor_of(key), text="What was said is forgotten.")
+    record_event(session, "state", actor=actor_of(key), text="The agent's memory was cleared.")
     notes.note_cleared(session)
 
 
-def reset_session(session: LockedSession, key: ApiKey, reason: str) -> None:
-    """End a locked session for good: what is open is withdrawn, what runs is stopped. Raises Problem."""
+def reset_locked(session: LockedSession, key: ApiKey, reason: str) -> None:
+    """End a session for good: withdraw its open asks and cancel its run. Raises EveProblem."""
     withdraw_open(session, key)
     run = transitions.live_run(session)
     if run is not None:

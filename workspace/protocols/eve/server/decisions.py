@@ -1,7 +1,7 @@
-"""Answers that came over the wire become verdicts through the one verb, all of a post or none.
+"""Record answers that came over the wire as verdicts: all answers of a post, or none.
 
-A requestId stands for one request and one action, so the binding is filled in from it; everything
-else is the one rule for all doors. Only a person's key answers.
+A requestId names one request and one action, so the binding is filled in from it. All other rules are
+the same as for every door. Only a person's key may answer.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _CODES: dict[Reason, str] = {
 
 
 def open_asks(session: Session) -> list[Ask]:
-    """The open asks of a locked session, in the order in which they were asked."""
-    found = Ask.objects.filter(session=session, status=AskStatus.OPEN)
-    return list(found.select_related("run", "gate").prefetch_related("options").order_by("pk"))
+    """Return the open asks of a session, in the order in which they were asked."""
+    asks = Ask.objects.filter(session=session, status=AskStatus.OPEN)
+    return list(asks.select_related("run", "gate").prefetch_related("options").order_by("pk"))
 
 
 def open_requests(asks: Sequence[Ask]) -> list[LoggedRequest]:
@@ -46,12 +46,12 @@ def open_requests(asks: Sequence[Ask]) -> list[LoggedRequest]:
 
 
 def may_answer(key: ApiKey) -> bool:
-    """Whether a person holds this key, and it is one to answer with."""
+    """Tell whether the key belongs to a person and has the scope to answer."""
     return key.person is not None and Scope.ASK_ANSWER in key.scopes
 
 
 def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
-    """Raise unless it may answer; an attempt at these asks by a key that may not is kept."""
+    """Raise EveProblem unless the key may answer. The attempt of a key that may not is recorded."""
     if may_answer(key):
         return
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
@@ -64,9 +64,9 @@ def check_may_answer(key: ApiKey, asks: Sequence[int]) -> None:
 def decide_requests(
     session: LockedSession, key: ApiKey, responses: Sequence[InputResponse]
 ) -> EveProblem | None:
-    """Record all these answers, or none and the refusal of the first that is not.
+    """Record all these answers; or none of them, and the refusal of the first that is refused.
 
-    Returns the problem instead of raising it, so that the caller's transaction keeps the refusal.
+    Return the problem instead of raising it, so that the caller's transaction commits the refusal.
     """
     asked: list[tuple[InputResponse, Ask]] = []
     for response in responses:
@@ -102,7 +102,7 @@ _NAMED = Prepared(
 def refused_beforehand(
     session: LockedSession, key: ApiKey, response: InputResponse
 ) -> EveProblem | None:
-    """The refusal, on record, of an answer that would be refused; nothing is decided."""
+    """Record and return the refusal of an answer that would be refused. Nothing is decided."""
     ask = _asked(session, response.requestId)
     if ask is None:
         return _unknown(key, response)
@@ -112,7 +112,7 @@ def refused_beforehand(
 def _refused_beforehand(
     session: LockedSession, key: ApiKey, ask: Ask, response: InputResponse
 ) -> EveProblem | None:
-    """Refuse, on record, what is refused before anything of the post is decided."""
+    """Record and return a refusal before any answer of the post is decided."""
     judged = refusals.first_refusal(Case(session, ask, _as_answer(key, ask, response)))
     if judged is None:
         return None
@@ -121,19 +121,19 @@ def _refused_beforehand(
 
 
 def _answer(key: ApiKey, ask: Ask, response: InputResponse) -> answering.Result:
-    given = _as_answer(key, ask, response)
+    answer = _as_answer(key, ask, response)
     return answering.answer_ask(
         ask_id=ask.pk,
-        by=given.by,
-        option=given.option,
-        text=given.text,
-        echo=given.echo,
+        by=answer.by,
+        option=answer.option,
+        text=answer.text,
+        echo=answer.echo,
         via=VIA,
     )
 
 
 def _as_answer(key: ApiKey, ask: Ask, response: InputResponse) -> Answer:
-    assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
+    assert key.person is not None  # noqa: S101 -- check_may_answer has checked this
     gate = binding.gate_of(ask)
     return Answer(
         by=key.person,
@@ -146,7 +146,7 @@ def _as_answer(key: ApiKey, ask: Ask, response: InputResponse) -> Answer:
 
 @transaction.atomic
 def _unknown(key: ApiKey, response: InputResponse) -> EveProblem:
-    assert key.person is not None  # noqa: S101 -- check_may_answer has seen to it
+    assert key.person is not None  # noqa: S101 -- check_may_answer has checked this
     refused = refusals.not_found()
     attempt = Answer(
         by=key.person, option=response.optionId or "", text=response.text or "", via=VIA

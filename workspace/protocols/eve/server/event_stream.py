@@ -1,4 +1,4 @@
-"""A session's stream as its reader gets it: lines from an index on, heartbeats, and the lease."""
+"""A session's stream for one reader: lines from an index on, heartbeats, and the lease."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from workspace.protocols.eve.server import service, shared_stream
 from workspace.protocols.eve.server.log_events import About
 from workspace.protocols.eve.server.shared_stream import SharedStream
 
-#: Seconds of silence before a heartbeat; seconds that a controlled stream lasts before its reader
-#: comes again; seconds between two looks at whether it may still read.
+#: Seconds of silence before a heartbeat; seconds until a leased stream ends and its reader
+#: reconnects; seconds between two checks whether the reader may still read.
 HEARTBEAT = float(os.environ.get("EVE_HEARTBEAT_SECONDS", "10"))
 LEASE = float(os.environ.get("EVE_LEASE_SECONDS", "60"))
 LOOK_AT_RIGHTS = 30.0
@@ -24,7 +24,7 @@ LEASE_ENDED = b'{"$eve":"stream.lease-ended","version":1}\n'
 
 @dataclass(frozen=True)
 class StreamRequest:
-    """What a reader asked for. ``until`` is where a stream that does not follow ends."""
+    """What a reader asked for. ``until`` is the index where a stream without ``follow`` ends."""
 
     key: ApiKey
     session_id: int
@@ -34,29 +34,29 @@ class StreamRequest:
     leased: bool = False
 
 
-async def stream_lines(wanted: StreamRequest) -> AsyncGenerator[bytes, None]:
-    """A beat at once, then the lines from ``start`` on, as they come."""
+async def stream_lines(request: StreamRequest) -> AsyncGenerator[bytes, None]:
+    """Yield a heartbeat at once, then the lines from ``start`` on as they appear."""
     yield BEAT
-    if wanted.until is not None:
-        async for chunk in _written(wanted, wanted.start, wanted.until):
+    if request.until is not None:
+        async for chunk in _written(request, request.start, request.until):
             yield chunk
         return
-    at, clock = wanted.start, _Clock(wanted)
-    async with shared_stream.shared_stream(wanted.session_id, wanted.about) as shared:
+    at, clock = request.start, _Clock(request)
+    async with shared_stream.shared_stream(request.session_id, request.about) as shared:
         while True:
             async for chunk in _live(shared, at, clock):
                 at += chunk.count(b"\n") if chunk not in (BEAT, LEASE_ENDED) else 0
                 yield chunk
             if clock.is_over or (shared.is_over and at >= shared.count):
                 return
-            async for chunk in _written(wanted, at, shared.count):
+            async for chunk in _written(request, at, shared.count):
                 at += chunk.count(b"\n")
                 yield chunk
 
 
-async def _written(wanted: StreamRequest, start: int, until: int) -> AsyncGenerator[bytes, None]:
-    """Lines that are in the log, of one reader's own reading."""
-    async for first, page in shared_stream.pages(wanted.session_id, wanted.about):
+async def _written(request: StreamRequest, start: int, until: int) -> AsyncGenerator[bytes, None]:
+    """Yield lines of the log, read for this reader alone."""
+    async for first, page in shared_stream.pages(request.session_id, request.about):
         if chunk := b"".join(page[max(start - first, 0) : max(until - first, 0)]):
             yield chunk
         if first + len(page) >= until:
@@ -64,7 +64,7 @@ async def _written(wanted: StreamRequest, start: int, until: int) -> AsyncGenera
 
 
 async def _live(shared: SharedStream, at: int, clock: _Clock) -> AsyncGenerator[bytes, None]:
-    """New lines as they come; ends when the reader's time is up, or it is too far behind."""
+    """Yield new lines as they appear. End when the reader's time is up or it is too far behind."""
     while True:
         news, is_over = shared.news(), shared.is_over
         chunk = shared.since(at)
@@ -85,17 +85,17 @@ async def _live(shared: SharedStream, at: int, clock: _Clock) -> AsyncGenerator[
 
 
 class _Clock:
-    """When a reader is due a heartbeat, the end of its lease, and a look at its rights."""
+    """When the reader's next heartbeat, the end of its lease and the check of its rights are due."""
 
-    def __init__(self, wanted: StreamRequest) -> None:
-        self._wanted = wanted
+    def __init__(self, request: StreamRequest) -> None:
+        self._request = request
         self._now = asyncio.get_running_loop().time
         self._last = self._looked = self._begun = self._now()
         self.is_over = False
 
     @property
     def lease_ended(self) -> bool:
-        return self._wanted.leased and self._now() - self._begun >= LEASE
+        return self._request.leased and self._now() - self._begun >= LEASE
 
     def spoke(self) -> None:
         self._last = self._now()
@@ -104,19 +104,19 @@ class _Clock:
         return self._now() - self._last >= HEARTBEAT
 
     def silence(self) -> float:
-        """Seconds until the next thing is due."""
+        """Return the seconds until the next of them is due."""
         due = [self._last + HEARTBEAT, self._looked + LOOK_AT_RIGHTS]
-        if self._wanted.leased:
+        if self._request.leased:
             due.append(self._begun + LEASE)
         return max(0.01, min(due) - self._now())
 
     async def ran_out(self) -> bool:
-        """Whether the reader's time is up: its lease ended, or it may not read any more."""
+        """Tell whether the reader's time is up: its lease ended, or it may no longer read."""
         if self.lease_ended:
             self.is_over = True
         elif self._now() - self._looked >= LOOK_AT_RIGHTS:
             self._looked = self._now()
-            wanted = self._wanted
-            may = await in_database(service.may_still_read, wanted.key, wanted.about.session_id)
+            request = self._request
+            may = await in_database(service.may_still_read, request.key, request.about.session_id)
             self.is_over = not may
         return self.is_over

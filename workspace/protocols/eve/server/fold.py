@@ -1,8 +1,8 @@
-"""A session's events, folded into the events of the wire: pure, append-only, the same every time.
+"""Fold a session's events into the events of the wire: pure, append-only, the same on every replay.
 
-The wire event at index N is the Nth that this ever made of the session, so a reader may stop and go
-on anywhere. A park is input.requested, turn.completed, session.waiting; what was answered is told
-when all that the park asked has been, and the turn that goes on is the next one.
+The wire event at index N never changes, so a reader may stop and continue anywhere. A pause is
+input.requested, turn.completed, session.waiting. Answers are reported when every request of the pause
+has one, and the turn that continues is the next turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workspace.protocols.eve.server.resolutions import Resolution, rejected, res
 EVE_VERSION = "0.13.8"
 FAILED = "The turn failed."
 WORDS = 2000
-#: What a runtime notes inside a turn and the wire takes as it is.
+#: Notes of the runtime inside a turn that go to the wire unchanged.
 INSIDE = frozenset(
     {
         "step.started",
@@ -45,7 +45,7 @@ INSIDE = frozenset(
 
 @dataclass(frozen=True)
 class Message:
-    """What somebody wrote, until the turn that carries it. ``not_for`` is a run that was under way."""
+    """A message that waits for the turn that carries it. ``not_for`` is a run that had already started."""
 
     text: str
     delivery: str
@@ -53,13 +53,13 @@ class Message:
 
 
 def fold_events(about: About, happened: Iterable[Happened]) -> list[Json]:
-    """The wire events of a whole log, or of its beginning."""
+    """Return the wire events of a whole log, or of its beginning."""
     state = Fold(about)
     return [event for each in happened for event in state.take(each)]
 
 
 class Fold:
-    """How far a log has been folded. ``take`` one event after the other."""
+    """The state of folding a log. Call ``take`` with one event after the other."""
 
     def __init__(self, about: About) -> None:
         self.about = about
@@ -100,7 +100,7 @@ class Fold:
         }
 
     def take(self, happened: Happened) -> list[Json]:
-        """The wire events that come of the next event, often none."""
+        """Return the wire events that result from the next event, often none."""
         if self.is_over:
             return []
         self._now, self._out = happened, []
@@ -132,15 +132,15 @@ class Fold:
             self._in_turn("message.received", {"message": message.text, "parts": parts})
 
     def _begun_again(self) -> None:
-        """Another worker does this turn from its beginning: the first one was lost."""
-        self._fail_step("The worker was lost; the turn begins again.")
+        """Another worker starts this turn over because the first worker was lost."""
+        self._fail_step("The worker was lost; the turn starts over.")
         self.said = {}
 
     def _message(self, event: Happened) -> None:
         ours = _dict(event.data.get("eve"))
         delivery, under_way = str(ours.get("deliveryId") or ""), ours.get("notForRun")
         self.messages.append(Message(event.text, delivery, under_way))
-        if self.open and delivery:  # what is open is passed over, and that comes of this message
+        if self.open and delivery:  # this message makes the open requests ignored
             self.deliveries = [delivery]
 
     def _noted(self, event: Happened) -> None:
@@ -165,12 +165,12 @@ class Fold:
         self._in_turn(what, data, step=self.step)
 
     def _is_told(self, data: Json) -> bool:
-        """Whether this is a rejection that was told as soon as the answer came."""
+        """Tell whether this is a rejection that was already reported with the answer."""
         result = _dict(data.get("result"))
         return data.get("status") == "rejected" and result.get("callId") in self.rejected
 
     def _grown(self, which: str, data: Json) -> Json:
-        """Both what was added and all of it so far: one era of clients reads the one, one the other."""
+        """Return the whole text so far: older clients read it, newer ones read the addition."""
         self.said[which] = self.said.get(which, "") + str(data.get(f"{which}Delta") or "")
         return {f"{which}SoFar": self.said[which]}
 
@@ -228,7 +228,7 @@ class Fold:
         self._settle(Resolution(request, "ignored" if ignored else "cancelled"))
 
     def _superseded(self, event: Happened) -> None:
-        """Another request stands in its place, and was told already; the call itself still waits."""
+        """Another request replaced this one and was already reported. The call itself still waits."""
         request = event.request
         if request is None or self.open.pop(request.ask_id, None) is None:
             return
@@ -246,7 +246,7 @@ class Fold:
             self._resolve_all()
 
     def _resolve_all(self) -> None:
-        """Nothing is open any more: all that was not told yet, then the calls that will not run."""
+        """Report all outcomes not yet reported, then the calls that will not run. No request is open."""
         done, self.settled = self.settled, []
         untold = [each.resolution() for each in done if not each.told]
         if untold:
@@ -261,7 +261,7 @@ class Fold:
         self._in_turn("action.result", rejected(settled), step=settled.request.step)
 
     def _state(self, event: Happened) -> None:
-        """The session ended for good, or its run was stopped by a person."""
+        """The session ended for good, or a person stopped its run."""
         if event.is_the_end:
             if self.run is not None:
                 self._close("turn.cancelled")
@@ -277,12 +277,12 @@ class Fold:
     # -- what this door noted --------------------------------------------------------------------
 
     def _typed(self, data: Json) -> None:
-        """The words are part of the turn that goes on; until then they are whose delivery it is."""
+        """The text is part of the turn that continues. Events until then carry its delivery id."""
         self.deliveries = [str(data.get("deliveryId"))]
         self.messages.append(Message(str(data.get("message")), self.deliveries[0], None))
 
     def _cancelled(self, data: Json) -> None:
-        """What was still to be carried is not owed any more, and whoever sent it hears so."""
+        """Drop the waiting messages, and report the cancellation under their delivery ids."""
         del data
         if dropped := [message.delivery for message in self.messages if message.delivery]:
             self.deliveries = dropped
@@ -302,7 +302,7 @@ class Fold:
         if self.run is None:
             self._wait()
 
-    # -- telling ---------------------------------------------------------------------------------
+    # -- reporting -------------------------------------------------------------------------------
 
     def _fail_step(self, why: str) -> None:
         if self.step_is_open:
@@ -339,15 +339,15 @@ class Fold:
         self._out.append({"type": what, "data": data, "meta": meta})
 
 
-def _dict(found: object) -> Json:
-    return found if isinstance(found, dict) else {}
+def _dict(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
-def _number(found: object, otherwise: int) -> int:
-    return found if isinstance(found, int) and not isinstance(found, bool) else otherwise
+def _number(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
-#: The kinds of events that the wire is made from.
+#: The kinds of events that the wire is built from.
 KINDS = (
     "started",
     "message",

@@ -1,4 +1,4 @@
-"""Ids and times of wire events, made from the event they come from, so that every replay has the same."""
+"""Ids and times of wire events, derived from the stored event, so that every replay is the same."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def event_id(pk: int, place: int, at: datetime) -> str:
-    """``evt_`` and a ULID: the event's millisecond, then a digest of which it is."""
+    """Return ``evt_`` and a ULID: the event's millisecond, then a hash of its key and place."""
     digest = hashlib.sha256(f"{pk}.{place}".encode()).digest()[:10]
     return f"evt_{_ulid(int(at.timestamp() * 1000), digest)}"
 
 
 def new_session_id() -> str:
-    """``wrun_`` and a ULID that nobody can guess."""
+    """Return ``wrun_`` and a ULID that cannot be guessed."""
     return f"wrun_{_ulid(int(time.time() * 1000), secrets.token_bytes(10))}"
 
 
 def new_token() -> str:
-    """A continuation token: one for the whole of a session."""
+    """Return a continuation token. A session keeps one token for its whole life."""
     return f"eve:{uuid.uuid4()}"
 
 
 def moment(at: datetime) -> str:
-    """ISO 8601 with milliseconds, in UTC."""
+    """Return a time in ISO 8601 with milliseconds, in UTC."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""What GET /eve/v1/info tells of an agent: the smallest document that current clients accept."""
+"""Build the answer to GET /eve/v1/info: the smallest document that current clients accept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEALTH = {"ok": True, "status": "ready", "workflowId": "workflow//needs-you"}
 
 
 def describe_agent(agent: Agent) -> Json:
-    """Version 5 of the agent-info document. Its parts that name files are about none."""
+    """Return version 5 of the agent-info document. The parts that list files are empty."""
     empty: Json = {"dynamic": [], "static": []}
     return {
         "kind": "eve-agent-info",

@@ -1,4 +1,4 @@
-"""What of a session's events the wire is made from: plain values, so that the fold is a pure function."""
+"""The parts of a session's events that the wire is built from: plain values, so the fold stays pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ Json = dict[str, Any]
 
 APPROVAL, QUESTION = "tool-approval", "question"
 
-#: What the door notes in the log beside the runtime: that what follows comes of a message that was
-#: taken as an answer, that the turn is off, that all before is forgotten, that nothing comes for now.
+#: Notes of the door: a message was taken as an answer, turn cancelled, context cleared, idle.
 TYPED = "door.typed"
 CANCELLED = "door.cancelled"
 CLEARED = "door.cleared"
@@ -20,7 +19,7 @@ AT_REST = "door.at_rest"
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """One request for a person's word: ``wire`` is the protocol's InputRequest, as it is sent."""
+    """One request to a person. ``wire`` is the protocol's InputRequest as it is sent."""
 
     ask_id: int
     wire: Json
@@ -46,10 +45,10 @@ class Decided:
 
 @dataclass(frozen=True)
 class Happened:
-    """One event. ``pk`` and ``at`` make the wire's ids and times.
+    """One event. The wire's ids and times are derived from ``pk`` and ``at``.
 
-    ``request`` is there for events of an ask, ``decided`` for a verdict. ``is_the_end`` marks the
-    event with which the session ended for good.
+    ``request`` is set for events of an ask, ``decided`` for a verdict. ``is_the_end`` marks the
+    event that ended the session for good.
     """
 
     pk: int
@@ -66,7 +65,7 @@ class Happened:
 
 @dataclass(frozen=True)
 class About:
-    """What every event of a session's stream may say of it: nothing of this ever changes."""
+    """The names of a session that its events carry. They never change."""
 
     session_id: str
     token: str

@@ -1,4 +1,4 @@
-"""Reads a session's log for the fold: its events, with what was asked and decided, in a few queries."""
+"""Read a session's log for the fold: its events with their asks and verdicts, in a few queries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def read_about(opened: EveSession) -> About:
 
 
 def read_after(session_id: int, seq: int, limit: int = PAGE) -> tuple[list[Happened], int]:
-    """The next events that the wire is made from, and the seq of the last; it is ``seq`` for none."""
+    """Return the next events that the wire is built from, and the seq of the last one.
+
+    If there are none, the returned seq is ``seq``.
+    """
     rows = _PAGE_AFTER.all(session_id, seq)[:limit]
     requests = _requests(rows)
     verdicts = _verdicts(rows)
@@ -86,8 +89,8 @@ def _ids(rows: Sequence[Event], kinds: frozenset[str]) -> set[int]:
 
 
 def _ask_id(row: Event) -> int:
-    found = row.data.get("ask_id")
-    return found if isinstance(found, int) else 0
+    ask_id = row.data.get("ask_id")
+    return ask_id if isinstance(ask_id, int) else 0
 
 
 def _requests(rows: Sequence[Event]) -> dict[int, LoggedRequest]:
@@ -101,7 +104,7 @@ def _requests(rows: Sequence[Event]) -> dict[int, LoggedRequest]:
 
 
 def _verdicts(rows: Sequence[Event]) -> dict[int, Decided]:
-    """Of a confidential ask only the option is told."""
+    """Load the verdicts. Of a confidential ask only the option is reported."""
     ids = sorted(_ids(rows, frozenset({"verdict"})))
     return {
         verdict.ask_id: Decided(
@@ -114,7 +117,7 @@ def _verdicts(rows: Sequence[Event]) -> dict[int, Decided]:
 
 
 def _the_end(session_id: int) -> int | None:
-    """The event with which the session ended, if it did: nothing states anything after it."""
+    """Return the event that ended the session, if it has ended: its last ``state`` event."""
     if not _ENDED.rows(session_id):
         return None
     stated = Event.objects.filter(session_id=session_id, kind="state")

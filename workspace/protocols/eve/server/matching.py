@@ -1,7 +1,7 @@
-"""Which open request a follow-up text answers: id, then label, then index, then free text.
+"""Match a follow-up text to an open request: by id, then label, then index, then as free text.
 
-A text that could answer several requests answers none. An approval is bound to an action, so it is
-answered only by its option's own id or label, whole, and only while nothing else is open.
+A text that could answer several requests answers none of them. An approval is bound to an action, so
+only the complete id or label of its option answers it, and only while no other request is open.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from workspace.protocols.eve.server.log_events import APPROVAL, Json, LoggedRequ
 
 
 class Ambiguous(ValueError):
-    """The text could be an answer to more than one thing, in a sentence."""
+    """The text could answer more than one request. The message is a sentence."""
 
 
 @dataclass(frozen=True)
 class MatchedOption:
-    """The request a text answers, by an option or by the text itself."""
+    """The request that a text answers, by an option or by the text itself."""
 
     request: LoggedRequest
     option: str = ""
@@ -26,7 +26,7 @@ class MatchedOption:
 
 
 def match_text(text: str, requests: Sequence[LoggedRequest]) -> MatchedOption | None:
-    """What a text answers; None when it is no answer to any. Raises Ambiguous."""
+    """Return the request that a text answers, or None. Raises Ambiguous."""
     words = text.strip()
     chosen = [(one, key) for one in requests if (key := _option(words, one)) is not None]
     if len(chosen) == 1:
@@ -54,7 +54,7 @@ def _option(words: str, request: LoggedRequest) -> str | None:
 
 
 def _named(words: str, name: str, options: Sequence[Json]) -> str | None:
-    """The option of that id or label, whatever its case; exactly that one where case decides."""
+    """Return the option with that id or label. Case is ignored unless it decides between two."""
     wanted = words.casefold()
     same = [one for one in options if str(one[name]).strip().casefold() == wanted]
     exact = [one for one in same if str(one[name]).strip() == words]

@@ -1,4 +1,4 @@
-"""A message into a session, owed to its next turn and named by its delivery."""
+"""Put a caller's message into a session's inbox, named by its delivery id."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from workspace.models import ApiKey
 
 
 def new_delivery() -> str:
-    """By which a client knows the events that came of what it sent."""
+    """Return a new delivery id: it marks the events that result from one message."""
     return str(uuid.uuid4())
 
 
 def post_caller_message(
     session: LockedSession, key: ApiKey, text: str, context: str, delivery: str
 ) -> Run | None:
-    """Owe a locked session a message and start the turn that carries it; the queued run, if any.
+    """Put a message into the inbox and queue the turn that takes it. Return the queued run, if any.
 
-    A run that waits for a person is let go.
+    A run that waits for a person is released.
     """
     live = transitions.live_run(session)
     busy = live is not None and live.status == RunStatus.RUNNING
@@ -43,14 +43,14 @@ def begin_with_message(
     *,
     not_for: int | None = None,
 ) -> None:
-    """The same, without what follows from it; ``not_for`` is a run that took up its work before.
+    """Put a message into the inbox without queueing a turn. ``not_for`` is a run that already started.
 
-    What a client adds as context reaches the agent with it and is not shown as its words.
+    The client's context reaches the agent with the message, and is not shown as part of it.
     """
     actor = actor_of(key)
-    body = f"{text}\n\nWhat the client says beside it:\n\n{context}" if context else text
-    told = {"eve": {"deliveryId": delivery, "notForRun": not_for}}
-    inbox.enqueue_item(session, InboxKind.MESSAGE, author=actor, body=body, data=told)
-    record_event(session, "message", actor=actor, text=text, data=told)
+    body = f"{text}\n\nContext from the client:\n\n{context}" if context else text
+    delivered = {"eve": {"deliveryId": delivery, "notForRun": not_for}}
+    inbox.enqueue_item(session, InboxKind.MESSAGE, author=actor, body=body, data=delivered)
+    record_event(session, "message", actor=actor, text=text, data=delivered)
     next_run.set_requester(session, key.person_id)
     wakes.wake_session(session, Cause.HUMAN)

@@ -1,6 +1,6 @@
-"""What this door writes into a session's log beside what the runtime notes: facts only the wire tells.
+"""Record in a session's log the facts that only the wire reports.
 
-They are events of the kind ``noted`` like the runtime's, so that the stream is made from one log.
+They are events of the kind ``noted``, like the runtime's, so the stream is built from one log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from workspace.protocols.eve.server.log_events import AT_REST, CANCELLED, CLEARE
 
 
 def note_typed(session: LockedSession, delivery_id: str, text: str) -> None:
-    """What follows comes of this message, which was taken as an answer."""
+    """Note that what follows results from this message, which was taken as an answer."""
     _note(session, TYPED, {"deliveryId": delivery_id, "message": text})
 
 
@@ -26,7 +26,7 @@ def note_cleared(session: LockedSession) -> None:
 
 
 def note_at_rest(session: LockedSession) -> None:
-    """Nothing more comes for now."""
+    """Note that the session is idle."""
     _note(session, AT_REST, {})
 
 

@@ -1,4 +1,4 @@
-"""What became of a request, in the protocol's words."""
+"""Word the outcome of a request as the protocol does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAS_IGNORED = "Ignored because the user continued without responding."
 
 @dataclass(frozen=True)
 class Resolution:
-    """What became of a request, until all of its park is settled."""
+    """The outcome of a request, held until every request of its pause is settled."""
 
     request: LoggedRequest
     outcome: str
@@ -41,7 +41,7 @@ def response_of(request: LoggedRequest, decided: Decided) -> Json:
 
 
 def rejected(settled: Resolution) -> Json:
-    """The result of a call that will not run, since its approval was denied or ignored."""
+    """Return the result of a call that will not run because its approval was denied or ignored."""
     action, why = settled.request.wire["action"], _why(settled)
     output = {
         "approval": {"requestId": settled.request.request_id, "status": settled.outcome},

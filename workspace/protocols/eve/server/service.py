@@ -1,4 +1,4 @@
-"""What callers of /eve/v1 ask for, with the key that opens it: synchronous, in the database."""
+"""The verbs of /eve/v1, with the check of the caller's key: synchronous, in the database."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Json = dict[str, Any]
 
 
 def key_of(request: HttpRequest, *scopes: str) -> ApiKey:
-    """The key of a request. Raises Problem."""
+    """Return the key of a request. Raises EveProblem."""
     try:
         return api_keys.require_key(request, *scopes)
     except KeyRefused as refused:
@@ -49,29 +49,29 @@ def agent_info(request: HttpRequest) -> Json:
 
 
 def create_session(request: HttpRequest, raw: bytes) -> Json:
-    """Open a session, with a first message or to wait for one. Raises Problem."""
+    """Open a session, with a first message or waiting for one. Raises EveProblem."""
     key = key_of(request, CREATE)
-    wanted = wire.read_create(raw)
+    parsed = wire.read_create(raw)
     agent = sessions.find_agent(key, request.GET.get("agent", ""))
-    opened = sessions.open_once(key, wanted, agent)
+    opened = sessions.open_once(key, parsed, agent)
     return _accepted(opened) | {"continuationToken": opened.token}
 
 
 def continue_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
-    """A message or answers for a session. Raises Problem."""
+    """Take a message or answers for a session. Raises EveProblem."""
     key = key_of(request, CREATE, ANSWER)
     opened = sessions.find_session(key, public_id)
     if opened is None:
         raise not_active()
-    wanted = wire.read_continue(raw)
-    if wanted.token is not None and wanted.token != opened.token:
+    parsed = wire.read_continue(raw)
+    if parsed.token is not None and parsed.token != opened.token:
         raise stale_token()
-    if wanted.responses:
-        _check_may_answer(key, opened, wanted.responses)
+    if parsed.responses:
+        _check_may_answer(key, opened, parsed.responses)
     elif CREATE not in key.scopes:
         raise EveProblem(403, "This key lacks the scope run:create.", "forbidden")
     delivery = messages.new_delivery()
-    if (problem := _take(key, opened, wanted, delivery)) is not None:
+    if (problem := _take(key, opened, parsed, delivery)) is not None:
         raise problem
     return _accepted(opened) | {"deliveryId": delivery}
 
@@ -85,39 +85,42 @@ def _check_may_answer(key: ApiKey, opened: EveSession, responses: list[InputResp
 
 
 def _take(
-    key: ApiKey, opened: EveSession, wanted: ContinueSession, delivery: str
+    key: ApiKey, opened: EveSession, parsed: ContinueSession, delivery: str
 ) -> EveProblem | None:
-    """What was refused is returned, not raised, so that its record is kept."""
+    """Carry out the request. A refusal is returned, not raised, so that its record is committed."""
     with transaction.atomic():
         session = sessions.lock_existing(opened)
-        if wanted.responses:
-            return _answer(session, key, wanted.responses)
+        if parsed.responses:
+            return _answer(session, key, parsed.responses)
         asks = decisions.open_asks(session)
         if not asks:
-            messages.post_caller_message(session, key, wanted.message, wanted.context, delivery)
+            messages.post_caller_message(session, key, parsed.message, parsed.context, delivery)
             return None
         try:
-            meant = matching.match_text(wanted.message, decisions.open_requests(asks))
+            meant = matching.match_text(parsed.message, decisions.open_requests(asks))
         except matching.Ambiguous as error:
             return EveProblem(409, f"{error} Nothing was answered.", "ambiguous_answer")
-    return _typed(key, opened, wanted, delivery, meant)
+    return _typed(key, opened, parsed, delivery, meant)
 
 
 def _typed(
     key: ApiKey,
     opened: EveSession,
-    wanted: ContinueSession,
+    parsed: ContinueSession,
     delivery: str,
     meant: matching.MatchedOption | None,
 ) -> EveProblem | None:
-    """A message to a session that waits: an answer, if it is one; otherwise it passes all over."""
+    """Take a message to a waiting session: as an answer if it matches a request.
+
+    Any other message makes the session continue without answers to its open requests.
+    """
     controls.check_owns_turn(opened.session, key)
     with transaction.atomic():
         session = sessions.lock_existing(opened)
         if meant is None or not session.asks.filter(
             request_key=meant.request.request_id, status="open"
         ):
-            messages.post_caller_message(session, key, wanted.message, wanted.context, delivery)
+            messages.post_caller_message(session, key, parsed.message, parsed.context, delivery)
             return None
         response = InputResponse(
             requestId=meant.request.request_id,
@@ -126,7 +129,7 @@ def _typed(
         )
         if (problem := decisions.refused_beforehand(session, key, response)) is not None:
             return problem
-        notes.note_typed(session, delivery, wanted.message)
+        notes.note_typed(session, delivery, parsed.message)
         return _answer(session, key, [response])
 
 
@@ -134,41 +137,44 @@ def _answer(
     session: LockedSession, key: ApiKey, responses: list[InputResponse]
 ) -> EveProblem | None:
     problem = decisions.decide_requests(session, key, responses)
-    if problem is None and not _goes_on(session):
-        _say_at_rest(session.pk)
+    if problem is None and not _continues(session):
+        _note_at_rest(session.pk)
     return problem
 
 
 @transaction.atomic
-def _say_at_rest(session_id: int) -> None:
-    """Let whoever follows this answer stop waiting: nothing comes of it for now."""
+def _note_at_rest(session_id: int) -> None:
+    """Tell clients that follow this answer to stop waiting: no turn follows for now."""
     session = lock_session(session_id)  # as the answers have left it
-    if not _goes_on(session):
+    if not _continues(session):
         notes.note_at_rest(session)
 
 
-def _goes_on(session: Session) -> bool:
-    """Whether a turn is under way or about to be, so that its end will be told."""
+def _continues(session: Session) -> bool:
+    """Tell whether a turn is running or queued, so that its end will be reported."""
     run = transitions.live_run(session)
     return run is not None and run.status != RunStatus.WAITING_HUMAN
 
 
 def cancel_turn(request: HttpRequest, public_id: str, raw: bytes) -> Json:
-    """Raises Problem."""
+    """Cancel the current turn of a session. Raises EveProblem."""
     key = key_of(request, CREATE)
     turn = wire.read_cancel(raw)
-    opened = _found(key, public_id)
+    opened = _find_stoppable(key, public_id)
     with transaction.atomic():
         session = sessions.lock_active(opened)
         if session is None or opened is None:
             return {"ok": True, "status": "no_active_turn"}
         if turn is None or turn == _turn_under_way(opened):
-            controls.cancel_session(session, key)
+            controls.cancel_locked(session, key)
     return _accepted(opened)
 
 
-def _found(key: ApiKey, public_id: str) -> EveSession | None:
-    """A session that this key may stop; an attempt by a key that may not is kept. Raises Problem."""
+def _find_stoppable(key: ApiKey, public_id: str) -> EveSession | None:
+    """Find a session that this key may stop. The attempt of a key that may not is recorded.
+
+    Return None if there is no such session. Raises EveProblem.
+    """
     opened = sessions.find_session(key, public_id)
     if opened is not None:
         controls.check_owns_turn(opened.session, key)
@@ -187,33 +193,33 @@ def _turn_under_way(opened: EveSession) -> str:
 
 
 def clear_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
-    """Raises Problem."""
+    """Clear the agent's memory of a session. Raises EveProblem."""
     key = key_of(request, CREATE)
     wire.parse_body(raw)
-    opened = _found(key, public_id)
+    opened = _find_stoppable(key, public_id)
     with transaction.atomic():
         session = sessions.lock_active(opened)
         if session is None or opened is None:
             return {"ok": True, "status": "no_active_session"}
-        controls.clear_session(session, key)
+        controls.clear_locked(session, key)
     return _accepted(opened)
 
 
 def reset_session(request: HttpRequest, public_id: str, raw: bytes) -> Json:
-    """Raises Problem."""
+    """End a session. Raises EveProblem."""
     key = key_of(request, CREATE)
     reason = wire.read_reset(raw)
-    opened = _found(key, public_id)
+    opened = _find_stoppable(key, public_id)
     with transaction.atomic():
         session = sessions.lock_active(opened)
         if session is None:
             return {"ok": True, "status": "no_active_session"}
-        controls.reset_session(session, key, reason)
+        controls.reset_locked(session, key, reason)
     return {"ok": True, "previousSessionId": public_id, "status": "reset"}
 
 
 def find_readable(request: HttpRequest, public_id: str) -> tuple[ApiKey, EveSession]:
-    """A session whose stream the key of a request may read. Raises Problem."""
+    """Find a session whose stream the request's key may read. Raises EveProblem."""
     key = key_of(request, READ, CREATE)
     opened = sessions.find_session(key, public_id)
     if opened is None:
@@ -222,7 +228,7 @@ def find_readable(request: HttpRequest, public_id: str) -> tuple[ApiKey, EveSess
 
 
 def may_still_read(key: ApiKey, public_id: str) -> bool:
-    """Whether a key that reads a stream may go on reading it."""
+    """Tell whether a key that reads a stream may continue to read it."""
     living = ApiKey.objects.filter(pk=key.pk, revoked_at=None).select_related("person").first()
     if living is None or (living.person is not None and not living.person.is_active):
         return False

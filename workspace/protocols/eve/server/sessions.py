@@ -1,4 +1,4 @@
-"""Sessions as their clients know them: opened, found, and shown to nobody who has no business there."""
+"""Open, find and lock the sessions of eve clients. A session is visible only to keys that reach it."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ TITLE = 120
 def find_agent(key: ApiKey, slug: str) -> Agent:
     """Return the agent that a key reaches. Raises EveProblem."""
     if not is_storable(slug):
-        raise invalid("'agent' holds a character that no name has.")
+        raise invalid("'agent' contains a character that no name has.")
     try:
         return api_keys.agent_for(key, slug, RUNTIME)
     except api_keys.AgentNotFound as error:
         if error.is_ambiguous:
-            words = "This key reaches several agents: name one in the address, as ?agent=…"
-            raise EveProblem(400, words, "agent_required") from error
-        words = "This key reaches no agent that is served here."
-        raise EveProblem(403, words, "forbidden") from error
+            detail = "This key reaches several agents: name one in the URL, as ?agent=…"
+            raise EveProblem(400, detail, "agent_required") from error
+        detail = "This key reaches no agent that is served here."
+        raise EveProblem(403, detail, "forbidden") from error
 
 
 def open_once(key: ApiKey, create: CreateSession, agent: Agent) -> EveSession:
-    """A new session; the one that was opened before by the same operation, if it was."""
+    """Open a session, or return the one that the same operation opened before."""
     if create.operation and (before := _opened_before(key, create)) is not None:
         return before
     try:
@@ -53,8 +53,8 @@ def _opened_before(key: ApiKey, create: CreateSession) -> EveSession | None:
     named = EveSession.objects.filter(principal=actor_of(key), operation=create.operation)
     before = named.select_related("session__agent").first()
     if before is not None and before.body != create.digest:
-        words = "This operationId opened a session with another body. Nothing was opened."
-        raise EveProblem(409, words, "operation_conflict")
+        detail = "This operationId opened a session with another body. Nothing was opened."
+        raise EveProblem(409, detail, "operation_conflict")
     return before
 
 
@@ -90,18 +90,18 @@ def _named(session: Session, key: ApiKey, create: CreateSession) -> EveSession:
 
 
 def find_session(key: ApiKey, public_id: str) -> EveSession | None:
-    """A session that a key may see: of a person's key all of the agents it reaches.
+    """Find a session that a key may see. A person's key sees every session of the agents it reaches.
 
-    A key without a person sees what it opened itself.
+    A key without a person sees only the sessions that it opened.
     """
     if len(public_id) > 40 or not public_id.isascii() or not public_id.isprintable():
         return None
-    found = _NAMED.first(public_id)
-    if found is None or found.session.agent.runtime != RUNTIME:
+    opened = _NAMED.first(public_id)
+    if opened is None or opened.session.agent.runtime != RUNTIME:
         return None
-    if key.person_id is None and found.key_id != key.pk:
+    if key.person_id is None and opened.key_id != key.pk:
         return None
-    return found if api_keys.key_reaches(key, found.session.agent) else None
+    return opened if api_keys.key_reaches(key, opened.session.agent) else None
 
 
 _NAMED = Prepared(
@@ -111,13 +111,13 @@ _NAMED = Prepared(
 
 
 def check_is_active(opened: EveSession) -> None:
-    """Raise Problem if the session has ended."""
+    """Raise EveProblem if the session has ended."""
     if opened.session.state == SessionState.ENDED:
         raise not_active()
 
 
 def lock_active(opened: EveSession | None) -> LockedSession | None:
-    """The session locked, if it is there and has not ended."""
+    """Lock the session. Return None if there is none or it has ended."""
     if opened is None:
         return None
     session = lock_session(opened.session_id)
@@ -125,7 +125,7 @@ def lock_active(opened: EveSession | None) -> LockedSession | None:
 
 
 def lock_existing(opened: EveSession | None) -> LockedSession:
-    """The same. Raises Problem when there is none."""
+    """Lock the session. Raises EveProblem if there is none or it has ended."""
     session = lock_active(opened)
     if session is None:
         raise not_active()

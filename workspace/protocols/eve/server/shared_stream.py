@@ -1,8 +1,7 @@
-"""Follows sessions for readers: one read and one fold of a session for all who follow it here.
+"""Follow sessions for readers: all readers of a session in this process share one read and one fold.
 
-The newest lines are kept as long as somebody follows; whoever wants older ones reads the log. A
-reader holds no thread and no connection to the database while nothing happens, and a session that
-nobody reads holds nothing at all.
+The newest lines are kept while somebody follows; older lines are read from the log. An idle reader
+holds no thread and no database connection, and a session without readers holds nothing.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from workspace.protocols.eve.server import log_reader
 from workspace.protocols.eve.server.fold import Fold
 from workspace.protocols.eve.server.log_events import About, Json
 
-#: Lines that are kept for those who follow; who is further behind reads the log again.
+#: Lines kept for followers. A reader that is further behind reads the log again.
 KEPT = 500
-#: Seconds after which a session is looked at without a hint.
+#: Seconds after which a session is read again without a notification.
 LOOK_EVERY = 5.0
-#: Seconds between two looks when much happens at once.
+#: Seconds between two reads of a busy session.
 AT_LEAST = 0.02
 
 
 @dataclass
 class Cursor:
-    """How far a session was read: the log's ``seq``, and how many lines that made."""
+    """How far a session was read: the log's ``seq``, and the number of lines up to there."""
 
     fold: Fold
     seq: int = 0
@@ -42,12 +41,12 @@ class Cursor:
 
 
 def line_of(event: Json) -> bytes:
-    """A wire event as its line, the same bytes every time."""
+    """Return a wire event as its line: the same bytes every time."""
     return one_line_json(event).encode() + b"\n"
 
 
 def read_on(session_id: int, cursor: Cursor) -> list[bytes]:
-    """The next lines of a session. The cursor moves, and knows whether it has caught up."""
+    """Return the next lines of a session, and advance the cursor."""
     before = cursor.seq
     happened, cursor.seq = log_reader.read_after(session_id, before)
     cursor.has_caught_up = len(happened) < log_reader.PAGE
@@ -57,7 +56,7 @@ def read_on(session_id: int, cursor: Cursor) -> list[bytes]:
 
 
 async def count_of(session_id: int, about: About) -> int:
-    """How many lines a session has now."""
+    """Count the lines that a session has now."""
     cursor = Cursor(Fold(about))
     while not cursor.has_caught_up:
         await in_database(read_on, session_id, cursor)
@@ -65,7 +64,7 @@ async def count_of(session_id: int, about: About) -> int:
 
 
 async def pages(session_id: int, about: About) -> AsyncIterator[tuple[int, list[bytes]]]:
-    """All lines of a session up to now, page by page, with the number of each page's first."""
+    """Yield all current lines of a session in pages, each with the number of its first line."""
     cursor = Cursor(Fold(about))
     while not cursor.has_caught_up:
         first = cursor.count
@@ -73,10 +72,10 @@ async def pages(session_id: int, about: About) -> AsyncIterator[tuple[int, list[
 
 
 class SharedStream:
-    """A session that is followed here: its newest lines, and who waits for more of them.
+    """A session that is followed in this process: its newest lines, and the readers that wait for more.
 
-    ``count`` and ``is_over`` move with the lines, on the event loop; the cursor is moved by threads,
-    ahead of them.
+    ``count`` and ``is_over`` change together with the lines, on the event loop. Threads advance the
+    cursor ahead of them.
     """
 
     def __init__(self, session_id: int, about: About) -> None:
@@ -91,11 +90,11 @@ class SharedStream:
 
     @property
     def first(self) -> int:
-        """The number of the oldest line that is kept."""
+        """Return the number of the oldest line kept."""
         return self.count - len(self.lines)
 
     def since(self, count: int) -> bytes | None:
-        """The lines from that number on; None when they are not kept any more."""
+        """Return the lines from that number on; None if they are no longer kept."""
         if count < self.first:
             return None
         behind = self.count - count
@@ -106,7 +105,7 @@ class SharedStream:
         return b"".join(self.lines[place] for place in range(-behind, 0))
 
     def news(self) -> asyncio.Event:
-        """Set once there is more than there is now."""
+        """Return an event that is set as soon as there are more lines."""
         return self._news
 
     def begin(self) -> None:
@@ -122,7 +121,7 @@ class SharedStream:
         live_hub().overhear(watcher, f"s:{self.session_id}")
         try:
             while not self.is_over:
-                self.tell(await in_database(read_on, self.session_id, self._cursor))
+                self.publish(await in_database(read_on, self.session_id, self._cursor))
                 if self._cursor.has_caught_up:
                     await asyncio.sleep(AT_LEAST)
                     await watcher.woken(LOOK_EVERY)
@@ -133,8 +132,8 @@ class SharedStream:
             live_hub().leave(watcher)
             self._wake()
 
-    def tell(self, lines: list[bytes]) -> None:
-        """Have the lines that the cursor has just made read by whoever waits."""
+    def publish(self, lines: list[bytes]) -> None:
+        """Hand new lines of the cursor to the waiting readers."""
         self.lines.extend(lines)
         self.count, self.is_over = self._cursor.count, self._cursor.fold.is_over
         if lines:
@@ -150,25 +149,25 @@ _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, SharedStream]] =
 
 @asynccontextmanager
 async def shared_stream(session_id: int, about: About) -> AsyncIterator[SharedStream]:
-    """What is shared of a session, by all who follow it here; the first of them begins it."""
+    """Share a session's stream among its readers in this process. The first reader starts it."""
     here = _shared.setdefault(asyncio.get_running_loop(), {})
-    found = here.get(session_id)
-    if found is None or found.is_broken:
-        found = here[session_id] = SharedStream(session_id, about)
-        found.begin()
-    found.readers += 1
+    shared = here.get(session_id)
+    if shared is None or shared.is_broken:
+        shared = here[session_id] = SharedStream(session_id, about)
+        shared.begin()
+    shared.readers += 1
     try:
-        yield found
+        yield shared
     finally:
-        found.readers -= 1
-        if not found.readers:
-            found.end()
-            if here.get(session_id) is found:
+        shared.readers -= 1
+        if not shared.readers:
+            shared.end()
+            if here.get(session_id) is shared:
                 del here[session_id]
 
 
 async def wait_for(news: asyncio.Event, seconds: float) -> bool:
-    """Whether there was news before so many seconds had passed."""
+    """Wait for news for at most ``seconds``. Tell whether there was any."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await news.wait()

@@ -1,7 +1,7 @@
-"""/eve/v1: eve's own clients open sessions of our agents, follow them, and answer.
+"""Views of /eve/v1: eve clients open sessions of our agents, follow them, and answer.
 
-These views take bearer keys and know no cookies. They wait on the event loop, so a reader holds no
-thread and no connection to the database while nothing happens.
+The views accept bearer keys and ignore cookies. They wait on the event loop, so an idle reader holds
+no thread and no database connection.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workspace.protocols.eve.server import event_stream, info, log_reader, servi
 from workspace.protocols.eve.server.event_stream import StreamRequest
 
 Json = dict[str, Any]
-#: 24: every appended event carries both what was added and all of it, so that either era reads it.
+#: 24: every appended event carries both the addition and the whole text, for older and newer clients.
 VERSION = "24"
 
 
@@ -26,7 +26,7 @@ EVE = HttpDoor(of_request)
 
 @EVE.takes_async("GET", "HEAD")
 async def health(request: HttpRequest) -> HttpResponseBase:
-    """GET /eve/v1/health, for anybody."""
+    """GET /eve/v1/health. No key is needed."""
     del request
     return as_json(info.HEALTH)
 
@@ -40,15 +40,15 @@ async def agent_info(request: HttpRequest) -> HttpResponseBase:
 @EVE.takes_async("POST")
 async def post_session(request: HttpRequest) -> HttpResponseBase:
     """POST /eve/v1/session."""
-    said = await once_in_database(service.create_session, request, request.body)
-    return _accepted(said)
+    body = await once_in_database(service.create_session, request, request.body)
+    return _accepted(body)
 
 
 @EVE.takes_async("POST")
 async def continue_or_show(request: HttpRequest, session_id: str) -> HttpResponseBase:
     """POST /eve/v1/session/<id>: a message, or answers."""
-    said = await once_in_database(service.continue_session, request, session_id, request.body)
-    return _accepted(said)
+    body = await once_in_database(service.continue_session, request, session_id, request.body)
+    return _accepted(body)
 
 
 @EVE.takes_async("POST")
@@ -73,7 +73,7 @@ async def post_reset(request: HttpRequest, session_id: str) -> HttpResponseBase:
 
 @EVE.takes_async("GET")
 async def stream_events(request: HttpRequest, session_id: str) -> HttpResponseBase:
-    """GET /eve/v1/session/<id>/stream: one event a line, from any index on."""
+    """GET /eve/v1/session/<id>/stream: one event per line, from any index."""
     start = _start_index(request.GET)
     follow = request.GET.get("follow", "").lower() not in ("false", "0")
     key, opened = await once_in_database(service.find_readable, request, session_id)
@@ -81,7 +81,7 @@ async def stream_events(request: HttpRequest, session_id: str) -> HttpResponseBa
     wants_tail = request.GET.get("includeTailIndex", "").lower() in ("1", "true")
     if start < 0 or not follow or wants_tail:
         tail = await shared_stream.count_of(opened.session_id, about)
-    wanted = StreamRequest(
+    stream = StreamRequest(
         key=key,
         session_id=opened.session_id,
         about=about,
@@ -93,7 +93,7 @@ async def stream_events(request: HttpRequest, session_id: str) -> HttpResponseBa
     if wants_tail or not follow:
         headers["x-eve-stream-tail-index"] = str((tail or 0) - 1)
     return StreamingHttpResponse(
-        event_stream.stream_lines(wanted),
+        event_stream.stream_lines(stream),
         content_type="application/x-ndjson; charset=utf-8",
         headers=headers,
     )
@@ -117,15 +117,15 @@ def _start_index(query: QueryDict) -> int:
     return int(text)
 
 
-def _accepted(said: Json) -> HttpResponseBase:
-    """202 for what was taken; 200 for what there was nothing to do about."""
-    status = 202 if said.get("status") == "accepted" else 200
-    headers = {"x-eve-session-id": str(said["sessionId"])} if "sessionId" in said else {}
-    return as_json(said, status=status, headers=headers)
+def _accepted(body: Json) -> HttpResponseBase:
+    """Answer 202 if the request was accepted, 200 if there was nothing to do."""
+    status = 202 if body.get("status") == "accepted" else 200
+    headers = {"x-eve-session-id": str(body["sessionId"])} if "sessionId" in body else {}
+    return as_json(body, status=status, headers=headers)
 
 
 @EVE.takes_async("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 async def no_such_path(request: HttpRequest, **ids: str) -> HttpResponseBase:
-    """Any other address below /eve/v1."""
+    """Answer any other path below /eve/v1."""
     del request, ids
     raise EveProblem(404, "Not found.")

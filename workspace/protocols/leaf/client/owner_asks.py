@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asks.drafts import ActionDraft, AskDraft, OptionDraft
-from asks.lifecycle import AskKind, Meaning, Style
+from django.utils.translation import gettext as _
+
+from asks.drafts import ActionDraft, AskDraft
+from asks.lifecycle import AskKind, Meaning
+from workspace.protocols.common.owner_asks import AGAIN, END, FRESH, draft_owner_ask
 from workspace.protocols.leaf.server.facts import LeafFacts
 from workspace.protocols.leaf.server.state import OPERATION, OPTIONS, REQUEST_KEY
 
 if TYPE_CHECKING:
-    from workspace.protocols.leaf.client.runtime import LeafMemory
+    from workspace.protocols.leaf.client.memory import LeafMemory
 
-SEND, FRESH, END = "send", "fresh", "end"
+__all__ = ["AGAIN", "END", "FRESH", "gate_ask", "lost_ask"]
 
 
 def gate_ask(
@@ -53,17 +56,20 @@ def gate_ask(
 
 
 def lost_ask(harness: str, memory: LeafMemory) -> AskDraft:
-    """A session that was parked, and of which its harness now knows nothing."""
-    decided = f" Your decision “{memory.unsent['action']}” was not sent." if memory.unsent else ""
-    return AskDraft(
-        request_key="lost",
-        prompt=(
-            f"**Lost by the runtime.** The session was parked at gate {memory.parked}, and {harness} "
-            f"now says it knows nothing of it.{decided} What shall become of it?"
-        ),
-        options=(
-            OptionDraft(SEND, "Send it again", "It may still be in the harness's log."),
-            OptionDraft(FRESH, "Start afresh", "A new session for the same item, from gate 0."),
-            OptionDraft(END, "End it", "There will be no verdict.", Style.DANGER, Meaning.DENY),
-        ),
+    """Ask about a parked session that its harness no longer knows."""
+    where = _("The session was parked at gate {gate}, and {harness} no longer knows it.").format(
+        gate=memory.parked, harness=harness
+    )
+    unsent = ""
+    if memory.unsent:
+        action = memory.unsent["action"]
+        unsent = _("Your decision “{action}” was not sent.").format(action=action)
+    return draft_owner_ask(
+        "lost",
+        headline=_("Lost by the runtime."),
+        details=f"{where} {unsent}".strip(),
+        again=_("It may still be in the harness's log."),
+        fresh=_("A new session for the same item, from gate 0."),
+        end=_("There will be no verdict."),
+        end_meaning=Meaning.DENY,
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -19,12 +18,13 @@ from pydantic import BaseModel
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Given, Ignored, Step, Turn, TurnEvent
+from workspace.protocols.common import turn_endings
 from workspace.protocols.common.http_client import PermanentError, ServerAway
-from workspace.protocols.common.turn_endings import NO_ROOM
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.leaf.agent.runtime import WHAT_TO_REVIEW, item_of
 from workspace.protocols.leaf.client import owner_asks
 from workspace.protocols.leaf.client.http import HarnessClient, HarnessReply
+from workspace.protocols.leaf.client.memory import LeafMemory
 from workspace.protocols.leaf.server.facts import LeafFacts, facts_in, opened
 from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT
@@ -71,19 +71,6 @@ class RemoteLeafRuntime:
         yield ended
 
 
-class LeafMemory(BaseModel):
-    """What a session keeps of its harness: ``parked`` is the gate it last waited at, ``unsent`` a
-    decision that the harness has not been seen to take."""
-
-    name: str = ""
-    starts: int = 1
-    parked: int | None = None
-    summary: str = ""
-    proposed_action: str = ""
-    binding: dict[str, Any] | None = None
-    unsent: dict[str, Any] | None = None
-
-
 @dataclass
 class _Talk:
     """One turn's conversation with the harness."""
@@ -110,9 +97,9 @@ class _Talk:
             harness = self._start_afresh(harness)
             decision = None
         try:
-            return await self._exchange(harness, decision, even_if_lost=choice == owner_asks.SEND)
+            return await self._exchange(harness, decision, even_if_lost=choice == owner_asks.AGAIN)
         except ServerAway as away:
-            return self._away(away)
+            return turn_endings.end_away(away) or self.broke(str(away))
         except PermanentError as error:
             return self.broke(str(error), for_good=True)
 
@@ -225,18 +212,10 @@ class _Talk:
         failed = {"reason": "lost", "message": words}
         return self._end(Outcome.BLOCKED, error=words, asks=(draft,), failed=failed)
 
-    def _away(self, away: ServerAway) -> Ended:
-        if away.retry_after is None:
-            return self.broke(str(away))
-        wait = max(timedelta(seconds=away.retry_after), NO_ROOM)
-        return Ended(
-            outcome=Outcome.RATE_LIMITED, error=str(away), retry_at=datetime.now(UTC) + wait
-        )
-
     def broke(self, words: str, *, for_good: bool = False) -> Ended:
-        """A turn that is tried again with all it was given, until it has failed too often."""
-        last = self.turn.failures + 1 >= self.settings.max_attempts
-        return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=for_good or last)
+        return turn_endings.end_broken(
+            self.turn, self.settings.max_attempts, words, for_good=for_good
+        )
 
     def _end(
         self,

@@ -1,8 +1,8 @@
-"""A decision that came with an envelope becomes a verdict, or a refusal that says why not.
+"""Record a decision that came with an envelope as a verdict, or refuse it with a reason.
 
-The protocol binds a decision to a gate by its number alone. A number stands for one gate here, and
-a gate for one content, so the binding is filled in from the gate that the number names; a decision
-may repeat it, and is then held to it. Everything else is the one rule for all doors.
+The protocol binds a decision to a gate by its number alone. A number names one gate, and a gate one
+content, so the binding is filled in from the gate. A decision may echo the binding, and must then
+match it. All other rules are the same as for every door.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Turned:
 
 
 def decide_gate(session: Session, sent: object, key: ApiKey) -> Turned | None:
-    """Take what was sent as a decision, or say why not. None when it was taken, now or before."""
+    """Record a decision. Return None if it was recorded, now or before; otherwise the refusal."""
     if (turned := _may_not(session, sent, key)) is not None:
         return turned
     try:
         decision = validate_decision(sent)
     except BadDecision as error:
         return record_no_decision(session, str(error), sent)
-    assert key.person is not None  # noqa: S101 -- _may_not has seen to it; this tells the type
+    assert key.person is not None  # noqa: S101 -- _may_not has checked this
     return _answer(session, decision, key.person)
 
 
 def _may_not(session: Session, sent: object, key: ApiKey) -> Turned | None:
-    """Only a person decides: an agent's key that tries is refused, and that is recorded."""
+    """Refuse a key that may not decide. The attempt is recorded."""
     if key.person is not None and Scope.ASK_ANSWER in key.scopes:
         return None
     number = sent.get("gateId") if isinstance(sent, dict) else None
@@ -109,7 +109,7 @@ def _no_such_gate(decision: GateDecision, person: User) -> Turned:
 
 @transaction.atomic
 def record_no_decision(session: Session, why: str, sent: object) -> Turned:
-    """What came is no decision: it changes nothing, and the owner sees in the thread that it came."""
+    """Record in the thread that something came that is not a decision. It changes nothing."""
     locked = lock_session(session.pk)
     run = Run.objects.filter(session=session).order_by("-number").first()
     digest = hashlib.sha256(f"{why}\0{sent!r}"[:4000].encode(errors="replace")).hexdigest()
@@ -118,7 +118,7 @@ def record_no_decision(session: Session, why: str, sent: object) -> Turned:
         "ignored",
         actor="system",
         run=run,
-        text="A decision file or field that is no decision",
+        text="A decision file or field that is not a decision",
         data={"why": f"{why}. Nothing was decided."},
         once_key=digest,
     )

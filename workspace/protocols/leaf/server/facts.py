@@ -1,4 +1,4 @@
-"""What is kept of a leaf session besides its rows: ``Session.data`` of the runtime ``leaf``.
+"""The contents of ``Session.data`` for the runtime ``leaf``.
 
 {"leaf": what its first envelope said, "messages": the conversation so far as pydantic-ai keeps it,
 "result": the verdict or null, "failed": {"reason", "message"} of the last turn or null}
@@ -14,7 +14,7 @@ from workspace.protocols.leaf.wire import Dialect, Envelope, Refs, WorkItem
 
 
 class LeafFacts(BaseModel):
-    """What a session reviews and for whom. Written once, when it is opened."""
+    """What a session reviews, and for whom. Written once, when the session is opened."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -48,7 +48,7 @@ class LeafFacts(BaseModel):
 
 
 def facts_in(data: dict[str, Any]) -> LeafFacts | None:
-    """The facts of a session's data; None in a session that reviews nothing yet."""
+    """Return the facts of a session's data; None if the session has no envelope yet."""
     try:
         return LeafFacts.model_validate(data.get("leaf"))
     except ValidationError:
@@ -56,5 +56,5 @@ def facts_in(data: dict[str, Any]) -> LeafFacts | None:
 
 
 def opened(facts: LeafFacts) -> dict[str, Any]:
-    """The data of a session that is about to start."""
+    """Return the data of a new session."""
     return {"leaf": facts.model_dump(mode="json"), "messages": [], "result": None, "failed": None}

@@ -1,11 +1,11 @@
-"""Brings the files of a session on the shared volume to what its rows say. Any number of times.
+"""Write a session's files on the shared volume from its rows. Repeating this is harmless.
 
     <resultRef>.gate      {"status":"awaiting_approval", …} while a gate waits, and gone afterwards
     <resultRef>           the verdict, alone
     <resultRef>.status    {"status":"done"|"failed"|"aborted"|"expired", …}, written after it
 
-A job does it after every change, in the queue since the transaction of that change, so no crash
-loses it. A call that waits does it too, before it answers.
+A job writes them after every change. The job is queued in the transaction of that change, so no crash
+loses it. A waiting call writes them too before it answers.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('leaf.publishing'), %s)"
 
 @app.task(name=PUBLISH, queue=QUEUE, retry=RetryStrategy(max_attempts=12, exponential_wait=2))
 async def publish_job(session_id: int) -> None:
-    """Tried again for over an hour while the volume is away."""
+    """Publish a session. Retried for over an hour while the volume is unavailable."""
     await in_database(publish_session, session_id)
 
 
 def publish_on_event(session: Session, happened: Sequence[Event]) -> None:
-    """Have the files of a session follow what just happened in it, in the same transaction."""
+    """Queue the publishing of a session after a change, in the same transaction."""
     if session.agent.runtime != "leaf" or not any(event.kind in _MOVES for event in happened):
         return
     facts = facts_in(session.data)
@@ -54,56 +54,57 @@ def publish_on_event(session: Session, happened: Sequence[Event]) -> None:
 
 
 def volume_of(agent: Agent) -> Volume | None:
-    """The volume on which an agent of ours serves the files dialect, if it does."""
+    """Return the volume on which an agent serves the files dialect, if it does."""
     if agent.runtime != "leaf":
         return None
-    found = LeafSettings.model_validate(agent.settings)
-    return Volume(found.volume, found.volume_known_as) if found.volume else None
+    settings = LeafSettings.model_validate(agent.settings)
+    return Volume(settings.volume, settings.volume_known_as) if settings.volume else None
 
 
 @transaction.atomic
 def publish_session(session_id: int) -> LeafState:
-    """Write what is missing. Raises OSError while the volume cannot be written.
+    """Write the missing files. Raises OSError while the volume cannot be written.
 
-    Who comes later reads later: two at once never put an older state over a newer one.
+    The advisory lock is taken before the rows are read, so concurrent calls never write an older
+    state over a newer one.
     """
     with connection.cursor() as cursor:
         cursor.execute(_ONE_AT_A_TIME, [session_id % 2**31])
     session = Session.objects.select_related("agent").get(pk=session_id)
-    found, facts = state.current_state(session), facts_in(session.data)
+    current, facts = state.current_state(session), facts_in(session.data)
     volume = volume_of(session.agent)
     if facts is not None and facts.refs is not None and volume is not None:
-        _write(volume, facts, facts.refs, found)
-    return found
+        _write(volume, facts, facts.refs, current)
+    return current
 
 
-def _write(volume: Volume, facts: LeafFacts, refs: Refs, found: LeafState) -> None:
-    if found.gate is not None:
-        volume.write_if_other(refs.gate, _gate_marker(facts, found), apart_from="ts")
+def _write(volume: Volume, facts: LeafFacts, refs: Refs, current: LeafState) -> None:
+    if current.gate is not None:
+        volume.write_if_other(refs.gate, _gate_marker(facts, current), apart_from="ts")
     else:
         volume.remove(refs.gate)
-    if found.verdict is not None and found.word == "done":
-        volume.write_if_other(refs.result_ref, found.verdict)
-    if found.is_settled and found.gate is None:
-        write_done(volume, refs, facts.session_id, found.word, found.reason or None)
+    if current.verdict is not None and current.word == "done":
+        volume.write_if_other(refs.result_ref, current.verdict)
+    if current.is_settled and current.gate is None:
+        write_done(volume, refs, facts.session_id, current.word, current.reason or None)
     else:
         volume.remove(refs.done)
 
 
 def write_done(volume: Volume, refs: Refs, session_id: str, word: str, reason: str | None) -> None:
-    """The terminal marker. A synchronous call leaves one too: who looks later must find the end."""
+    """Write the terminal marker. A synchronous call writes one too, for clients that look later."""
     marker = {"status": word, "sessionId": session_id, "reason": reason, "ts": _now()}
     volume.write_if_other(refs.done, marker, apart_from="ts")
 
 
-def _gate_marker(facts: LeafFacts, found: LeafState) -> dict[str, Any]:
-    assert found.gate is not None  # noqa: S101 -- for the type: whoever calls has looked
+def _gate_marker(facts: LeafFacts, current: LeafState) -> dict[str, Any]:
+    assert current.gate is not None  # noqa: S101 -- the caller has checked this
     return {
         "status": "awaiting_approval",
         "sessionId": facts.session_id,
-        "gateId": found.gate.number,
-        "gate": replies.gate_reply(found.gate),
-        "binding": binding.shown_binding(found.gate).as_echo(),
+        "gateId": current.gate.number,
+        "gate": replies.gate_reply(current.gate),
+        "binding": binding.shown_binding(current.gate).as_echo(),
         "ts": _now(),
     }
 

@@ -1,4 +1,4 @@
-"""What clients are told: the words of their dialect, and more where those alone would mislead."""
+"""Replies to clients: the words of their dialect, and extra fields where those would mislead."""
 
 from __future__ import annotations
 
@@ -18,56 +18,58 @@ def gate_reply(gate: Gate) -> Reply:
     return {"summary": gate.params["summary"], "proposed_action": gate.params["proposed_action"]}
 
 
-def posted(facts: LeafFacts, found: LeafState, turned: Turned | None = None) -> Reply:
-    """The answer to a synchronous call."""
-    said: Reply = {"status": found.word, "sessionId": facts.session_id}
-    if found.gate is not None:
-        said |= {"gateId": found.gate.number}
+def posted(facts: LeafFacts, current: LeafState, turned: Turned | None = None) -> Reply:
+    """Return the answer to a synchronous call."""
+    reply: Reply = {"status": current.word, "sessionId": facts.session_id}
+    if current.gate is not None:
+        reply |= {"gateId": current.gate.number}
         if facts.refs:
-            said["gateRef"] = facts.refs.gate
+            reply["gateRef"] = facts.refs.gate
         else:
-            said["gate"] = gate_reply(found.gate)
-        said["binding"] = binding.shown_binding(found.gate).as_echo()
-    if found.word == "done":
-        said |= {"resultRef": facts.refs.result_ref} if facts.refs else {"verdict": found.verdict}
-    if found.word == "retrying":
-        said |= {"status": "failed", "retrying": True}
-    return said | _why(found) | _refused(turned)
+            reply["gate"] = gate_reply(current.gate)
+        reply["binding"] = binding.shown_binding(current.gate).as_echo()
+    if current.word == "done":
+        reply |= (
+            {"resultRef": facts.refs.result_ref} if facts.refs else {"verdict": current.verdict}
+        )
+    if current.word == "retrying":
+        reply |= {"status": "failed", "retrying": True}
+    return reply | _why(current) | _refused(turned)
 
 
-def status(found: LeafState) -> Reply:
-    """The answer to a question for an inline session's status."""
-    said: Reply = {"status": found.word}
-    if found.gate is not None:
-        number = {"gateId": found.gate.number}
-        shown = binding.shown_binding(found.gate).as_echo()
-        said |= {**number, "gate": number | gate_reply(found.gate), "binding": shown}
-    if found.word == "done":
-        said["verdict"] = found.verdict
-    return said | _why(found)
+def status(current: LeafState) -> Reply:
+    """Return the status of an inline session."""
+    reply: Reply = {"status": current.word}
+    if current.gate is not None:
+        number = {"gateId": current.gate.number}
+        shown = binding.shown_binding(current.gate).as_echo()
+        reply |= {**number, "gate": number | gate_reply(current.gate), "binding": shown}
+    if current.word == "done":
+        reply["verdict"] = current.verdict
+    return reply | _why(current)
 
 
 def unknown() -> Reply:
-    """Nothing was ever sent under this name. The word is the protocol's; ``known`` is the truth."""
+    """Return the status of an unknown session. The protocol wants ``queued``; ``known`` is ours."""
     return {"status": "queued", "known": False}
 
 
 def accepted(envelope: Envelope, turned: Turned | None = None) -> Reply:
-    said: Reply = {"status": "accepted", "sessionId": envelope.session_id}
+    reply: Reply = {"status": "accepted", "sessionId": envelope.session_id}
     if envelope.refs:
-        said |= {"resultRef": envelope.refs.result_ref, "doneMarker": envelope.refs.done}
-    return said | _refused(turned)
+        reply |= {"resultRef": envelope.refs.result_ref, "doneMarker": envelope.refs.done}
+    return reply | _refused(turned)
 
 
-def _why(found: LeafState) -> Reply:
-    said: Reply = {}
-    if found.reason:
-        said["reason"] = found.reason
-    if found.message:
-        said["message"] = found.message
-    if found.attempts:
-        said["attempts"] = found.attempts
-    return said
+def _why(current: LeafState) -> Reply:
+    reply: Reply = {}
+    if current.reason:
+        reply["reason"] = current.reason
+    if current.message:
+        reply["message"] = current.message
+    if current.attempts:
+        reply["attempts"] = current.attempts
+    return reply
 
 
 def _refused(turned: Turned | None) -> Reply:

@@ -1,4 +1,4 @@
-"""Opens a session for an envelope, or finds the one it names, and has it go on where it can."""
+"""Open the session of an envelope, or find the one it names and continue it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from workspace.protocols.leaf.wire import Envelope, session_key
 
 
 def find_session(agent: Agent, session_id: str, tenant: str) -> Session | None:
-    """The session of a name among its agent's."""
+    """Find the session of an agent by its id and tenant."""
     name = session_key(session_id, tenant)
-    found = _NAMED.first(agent.pk, name)
-    return found if found and facts_in(found.data) else None
+    session = _NAMED.first(agent.pk, name)
+    return session if session and facts_in(session.data) else None
 
 
 _NAMED = Prepared(
@@ -34,10 +34,10 @@ _NAMED = Prepared(
 
 
 def open_once(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
-    """The session of these facts, started if it is new. However many call at once, one is opened."""
+    """Open and start the session of these facts, once. Concurrent calls get the same session."""
     try:
         return _open(agent, key, facts)
-    except IntegrityError:  # somebody else was opening it
+    except IntegrityError:  # another call opened it first
         if (found := find_session(agent, facts.session_id, facts.tenant)) is None:
             raise
         return found
@@ -59,7 +59,7 @@ def _open(agent: Agent, key: ApiKey, facts: LeafFacts) -> Session:
 
 
 def check_same(session: Session, envelope: Envelope, item: object) -> None:
-    """Raise LeafProblem if the envelope is about something else than the session it names."""
+    """Raise LeafProblem if the envelope differs from the session that it names."""
     facts = facts_in(session.data)
     if facts is None or facts.dialect != envelope.dialect:
         raise LeafProblem(409, "envelope_conflict", "This session was opened in the other dialect.")
@@ -71,9 +71,9 @@ def check_same(session: Session, envelope: Envelope, item: object) -> None:
 
 @transaction.atomic
 def continue_session(session_id: int, key: ApiKey) -> None:
-    """Have a session that came to no end try again now, as sending its envelope again asks for.
+    """Start a failed session again, because its envelope was sent again.
 
-    What was given up goes on only for the key of a person.
+    A session that was given up continues only for a person's key.
     """
     session = lock_session(session_id)
     found = state.current_state(session)

@@ -1,4 +1,4 @@
-"""The log of a leaf session as its rows tell it: its gates, what was decided, and how it stands."""
+"""A leaf session derived from its rows: its gates, the decisions on them, and its state."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ OPTIONS = (
 Word = Literal[
     "queued", "running", "resuming", "paused", "done", "aborted", "failed", "retrying", "expired"
 ]
-#: Nothing happens any more until somebody says or sends something.
+#: Nothing more happens until somebody sends something.
 SETTLED = frozenset({"paused", "done", "aborted", "failed", "expired"})
 
 
 def gate_draft(facts: LeafFacts, summary: str, proposed_action: str) -> AskDraft:
-    """The ask for a gate. All that a person reads is in what their answer is bound to."""
+    """Return the ask for a gate. The answer is bound to everything that the person reads."""
     item = facts.item
     params = {
         "proposed_action": proposed_action,
@@ -51,17 +51,17 @@ def gate_draft(facts: LeafFacts, summary: str, proposed_action: str) -> AskDraft
 
 @dataclass(frozen=True)
 class SessionLog:
-    """A session's gates, oldest first, and the decisions on them, in the order of the gates."""
+    """A session's gates, oldest first, and the decisions on them in the same order."""
 
     gates: tuple[Gate, ...]
 
     @property
     def requests(self) -> list[GateRequest]:
-        return [found for gate in self.gates if (found := request_of(gate))]
+        return [request for gate in self.gates if (request := request_of(gate))]
 
     @property
     def decisions(self) -> list[GateDecision]:
-        return [found for gate in self.gates if (found := decision_of(gate))]
+        return [decision for gate in self.gates if (decision := decision_of(gate))]
 
     @property
     def state(self) -> GateState:
@@ -69,7 +69,7 @@ class SessionLog:
 
     @property
     def is_withheld(self) -> bool:
-        """Whether the last gate was closed without a decision, so that nothing was approved."""
+        """Tell whether the last gate was closed without a decision: nothing was approved."""
         return bool(self.gates) and self.gates[-1].ask.status in (
             AskStatus.WITHDRAWN,
             AskStatus.EXPIRED,
@@ -82,7 +82,7 @@ class SessionLog:
 
 
 def read_log(session_id: int) -> SessionLog:
-    """One query."""
+    """Load a session's gates and verdicts in one query."""
     return SessionLog(tuple(_GATES.all(session_id)))
 
 
@@ -96,7 +96,7 @@ _GATES = Prepared(
 
 
 def request_of(gate: Gate) -> GateRequest | None:
-    """The gate as the protocol has it; None for a gate of another protocol or with other params."""
+    """Return the protocol's request; None for a gate of another protocol or with other params."""
     params = gate.params if isinstance(gate.params, dict) else {}
     summary, proposed = params.get("summary"), params.get("proposed_action")
     if gate.operation != OPERATION or not isinstance(summary, str) or not isinstance(proposed, str):
@@ -105,7 +105,7 @@ def request_of(gate: Gate) -> GateRequest | None:
 
 
 def decision_of(gate: Gate) -> GateDecision | None:
-    """What was decided about a gate; None while nothing is, or for an answer that is no decision."""
+    """Return the decision on a gate; None if there is none, or the answer is not a decision."""
     verdict: Verdict | None = getattr(gate.ask, "verdict", None)
     if verdict is None or verdict.option is None:
         return None
@@ -115,7 +115,7 @@ def decision_of(gate: Gate) -> GateDecision | None:
 
 @dataclass(frozen=True, kw_only=True)
 class LeafState:
-    """How a session stands, in the protocol's words and, where those would lie, in ours."""
+    """A session's state in the protocol's words, or in ours where those would be wrong."""
 
     word: Word
     gate: Gate | None = None
@@ -130,12 +130,12 @@ class LeafState:
 
 
 def current_state(session: Session) -> LeafState:
-    """How a session stands now: two queries. Gates come before verdicts, and an abort is for good."""
+    """Return a session's state, in two queries. Gates come before verdicts; an abort is final."""
     return _standing(session, _NEWEST.first(session.pk))
 
 
 def glance(session: Session) -> LeafState:
-    """The same, of its row as it is now; by one query, and in a word, while a turn is under way."""
+    """Return a session's state from a fresh row. While a turn is running, one query is enough."""
     run = _NEWEST.first(session.pk)
     if run is not None and run.status in _UNDER_WAY:
         return LeafState(word=_word_of_live(run, resumes=False))
@@ -170,7 +170,7 @@ def _word_of_live(run: Run | None, *, resumes: bool) -> Word:
 
 
 def _at_rest(session: Session, run: Run, log: SessionLog) -> LeafState:
-    """Nothing is under way and nobody is asked."""
+    """Return the state of a session without a live run and without an open gate."""
     if run.status == RunStatus.FAILED:
         gave_up = session.state == SessionState.PAUSED
         return LeafState(

@@ -1,7 +1,7 @@
-"""POST /runs and GET /runs/status: other people's orchestrators use our agents.
+"""POST /runs and GET /runs/status: orchestrators use our agents.
 
-A synchronous call waits here while the dispatch service carries the turn; an asynchronous one is
-answered at once. Either way the session is rows, so a call that is cut off is simply made again.
+A synchronous call waits here while a worker carries the turn; an asynchronous one is answered at
+once. Either way the session is stored, so an interrupted call can be repeated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RUNTIMES = ("leaf", "leaf-remote")
 
 
 def seconds_of(text: str | None, default: float) -> float:
-    """A time as the environment has it; what is no time above zero counts as not set."""
+    """Return seconds from an environment variable. A value that is not above zero counts as not set."""
     try:
         value = float(text or "")
     except ValueError:
@@ -53,29 +53,30 @@ def _warn_of_old_name(request: HttpRequest) -> None:
         log.warning("/run-leaf is the old name of /runs; use that.")
 
 
-def _json(said: dict[str, Any], **more: Any) -> HttpResponse:
-    return HttpResponse(one_line_json(said), content_type="application/json", **more)
+def _json(body: dict[str, Any], **more: Any) -> HttpResponse:
+    return HttpResponse(one_line_json(body), content_type="application/json", **more)
 
 
 @LEAF.takes("POST")
 def runs(request: HttpRequest) -> HttpResponse:
-    """POST /runs: open, continue or decide a session."""
+    """POST /runs: open a session, continue it, or decide about its gate."""
     _warn_of_old_name(request)
     key = api_keys.require_key(request, "run:create")
     envelope = _envelope(request)
     agent = _agent(key, envelope.agent)
     volume = _checked_volume(agent, envelope)
-    if isinstance(found := _session(agent, key, envelope, volume), HttpResponse):
-        return found
-    session, turned = found, _decide(found, key, envelope, volume)
+    opened = _session(agent, key, envelope, volume)
+    if isinstance(opened, HttpResponse):
+        return opened
+    session, turned = opened, _decide(opened, key, envelope, volume)
     if turned is not None and turned.http_status != 200:
         raise LeafProblem(turned.http_status, turned.reason, turned.detail)
     if envelope.wants_async:
-        _gone_on(session, key)
+        _continue(session, key)
         _publish(session)
         return _json(replies.accepted(envelope, turned), status=202)
     with wait_for_session.listen_to_session(session.pk) as wait:
-        standing = _gone_on(session, key)
+        standing = _continue(session, key)
         standing = wait.until(standing, lambda: state.glance(session), _Patience())
     return _answer(session, standing, turned)
 
@@ -100,7 +101,7 @@ def _agent(key: ApiKey, slug: str) -> Agent:
 
 
 def _checked_volume(agent: Agent, envelope: Envelope) -> Volume | None:
-    """The agent's volume for an envelope of files, all of whose paths are below it."""
+    """Return the agent's volume for an envelope of files. Raises LeafProblem for a path outside it."""
     if envelope.refs is None:
         return None
     volume = publishing.volume_of(agent)
@@ -116,7 +117,7 @@ def _checked_volume(agent: Agent, envelope: Envelope) -> Volume | None:
 def _session(
     agent: Agent, key: ApiKey, envelope: Envelope, volume: Volume | None
 ) -> Session | HttpResponse:
-    """The session an envelope names, opened if it is new; or the answer, if its inputs are bad."""
+    """Find or open the session that an envelope names. Return the answer if its inputs are bad."""
     session = sessions.find_session(agent, envelope.session_id, envelope.tenant)
     item = _item(envelope, volume)
     if session is not None:
@@ -130,7 +131,7 @@ def _session(
 
 
 def _item(envelope: Envelope, volume: Volume | None) -> WorkItem | None:
-    """The item, from the envelope or its inputs file; None for a file that holds none."""
+    """Return the item of the envelope or of its inputs file; None if the file has none."""
     if envelope.refs is None or volume is None:
         return envelope.item
     try:
@@ -140,7 +141,7 @@ def _item(envelope: Envelope, volume: Volume | None) -> WorkItem | None:
 
 
 def _bad_inputs(envelope: Envelope, volume: Volume | None) -> HttpResponse:
-    """No session is opened: the same envelope with good inputs starts one."""
+    """Report bad inputs. No session is opened; the same envelope with good inputs opens one."""
     if envelope.refs is not None and volume is not None:
         refs, name = envelope.refs, envelope.session_id
         _on_volume(lambda: publishing.write_done(volume, refs, name, "failed", "bad_inputs"))
@@ -153,7 +154,7 @@ def _bad_inputs(envelope: Envelope, volume: Volume | None) -> HttpResponse:
 def _decide(
     session: Session, key: ApiKey, envelope: Envelope, volume: Volume | None
 ) -> Turned | None:
-    """Take the decision that came along, from the envelope or its decision file, if any."""
+    """Take the decision of the envelope or of its decision file, if there is one."""
     sent = envelope.decision
     if envelope.refs is not None and volume is not None and envelope.refs.decision_ref:
         try:
@@ -165,28 +166,28 @@ def _decide(
     return None if sent is None else decisions.decide_gate(session, sent, key)
 
 
-def _gone_on(session: Session, key: ApiKey) -> LeafState:
-    """How a session stands; one that came to no end tries again first."""
-    found = state.glance(session)
-    if found.word not in ("failed", "retrying"):
-        return found
+def _continue(session: Session, key: ApiKey) -> LeafState:
+    """Return a session's state. A session that failed is started again first."""
+    current = state.glance(session)
+    if current.word not in ("failed", "retrying"):
+        return current
     sessions.continue_session(session.pk, key)
     return state.glance(session)
 
 
-def _answer(session: Session, found: LeafState, turned: Turned | None) -> HttpResponse:
-    """What a synchronous call is told once the session has come to rest, or that it has not."""
+def _answer(session: Session, current: LeafState, turned: Turned | None) -> HttpResponse:
+    """Answer a synchronous call: with the result, or 503 if the session is not at rest yet."""
     facts = _facts(session)
-    if found.word == "queued":
+    if current.word == "queued":
         return _saturated({"status": "failed", "reason": "saturated"})
-    if not _at_rest(found):
-        return _saturated({"status": found.word, "sessionId": facts.session_id})
+    if not _at_rest(current):
+        return _saturated({"status": current.word, "sessionId": facts.session_id})
     _publish(session)
-    return _json(replies.posted(facts, found, turned))
+    return _json(replies.posted(facts, current, turned))
 
 
 class _Patience:
-    """How many seconds more a call waits: at first for a worker, then for the turn itself."""
+    """How many more seconds a call waits: first for a worker, then for the turn itself."""
 
     def __init__(self) -> None:
         self._since: dict[bool, float] = {}
@@ -201,29 +202,29 @@ class _Patience:
         return began + longest - time.monotonic()
 
 
-def _at_rest(found: LeafState) -> bool:
-    return found.is_settled or found.word == "retrying"
+def _at_rest(current: LeafState) -> bool:
+    return current.is_settled or current.word == "retrying"
 
 
-def _saturated(said: dict[str, Any]) -> HttpResponse:
-    """Nothing is lost: the same envelope sent again waits for the same run."""
+def _saturated(body: dict[str, Any]) -> HttpResponse:
+    """Ask the caller to come again. The same envelope then waits for the same run."""
     after = math.ceil(seconds_of(os.environ.get("LEAF_SYNC_RETRY_AFTER_SECONDS"), 5))
-    return _json(said, status=503, headers={"Retry-After": str(after)})
+    return _json(body, status=503, headers={"Retry-After": str(after)})
 
 
 def _publish(session: Session) -> None:
-    """Write the session's files now, which heals what a crash left unwritten."""
+    """Write the session's files now. This also writes files that a crash left out."""
     if _facts(session).refs is not None:
         _published(session)
 
 
 def _published(session: Session) -> LeafState:
-    """How the session stood when its files were written, just now."""
+    """Write the session's files, and return its state at that moment."""
     return _on_volume(lambda: publishing.publish_session(session.pk))
 
 
 def _on_volume(work: Callable[[], T]) -> T:
-    """What cannot be written now is written by its job; the caller is told to come again."""
+    """Write to the volume. If that fails, a job writes later, and the caller is asked to come again."""
     try:
         return work()
     except (OSError, Outside) as error:
@@ -233,7 +234,7 @@ def _on_volume(work: Callable[[], T]) -> T:
 
 def _facts(session: Session) -> LeafFacts:
     facts = facts_in(session.data)
-    assert facts is not None  # noqa: S101 -- opening.find leaves out sessions that have none
+    assert facts is not None  # noqa: S101 -- find_session leaves out sessions without facts
     return facts
 
 
@@ -248,14 +249,14 @@ def status(request: HttpRequest) -> HttpResponse:
     name = request.GET.get("sessionId", "")
     if not name:
         raise LeafProblem(
-            400, "sessionId_required", "Say which: sessionId, or doneMarker for files."
+            400, "sessionId_required", "Name the session: sessionId, or doneMarker for files."
         )
     session = sessions.find_session(agent, name, request.GET.get("tenant", ""))
     return _json(replies.status(state.current_state(session)) if session else replies.unknown())
 
 
 def _status_of_files(agent: Agent, request: HttpRequest) -> dict[str, Any]:
-    """By the markers on the volume, as the protocol has it; without one, by what the rows say."""
+    """Read the status from the markers on the volume; without a marker, from the database."""
     done, gate = request.GET.get("doneMarker", ""), request.GET.get("gateMarker", "")
     if not done:
         raise LeafProblem(400, "doneMarker_required", "Name the session's done marker.")
@@ -264,8 +265,8 @@ def _status_of_files(agent: Agent, request: HttpRequest) -> dict[str, Any]:
     _check_marker(volume, gate or done, "gateMarker_forbidden")
     assert volume is not None  # noqa: S101 -- _check_marker refuses without one
     if ended := _marker(volume, done):
-        said = {"status": ended.get("status"), "reason": ended.get("reason")}
-        return {name: value for name, value in said.items() if value is not None}
+        status = {"status": ended.get("status"), "reason": ended.get("reason")}
+        return {name: value for name, value in status.items() if value is not None}
     waiting_at = _marker(volume, gate) if gate else None
     if waiting_at and waiting_at.get("status") == "awaiting_approval":
         return {"status": "awaiting_approval", "gateId": waiting_at.get("gateId")}
@@ -283,21 +284,21 @@ def _check_marker(volume: Volume | None, path: str, error: str) -> None:
 
 def _marker(volume: Volume, path: str) -> dict[str, Any] | None:
     try:
-        found = volume.read(path)
+        marker = volume.read(path)
     except UnreadableItem:
         return None
-    return found if isinstance(found, dict) else None
+    return marker if isinstance(marker, dict) else None
 
 
 def _word_of_rows(agent: Agent, done: str) -> dict[str, Any]:
-    """What is known of the session that will write this marker, if there is one."""
+    """Return the status of the session that will write this marker, if there is one."""
     refs = Session.objects.filter(agent=agent)
     named = refs.filter(data__leaf__refs__done_marker_ref=done)
     plain = done.removesuffix(".status")
     session = named.first() or refs.filter(data__leaf__refs__result_ref=plain).first()
     if session is None:
         return replies.unknown()
-    found = _published(session)  # the marker is due: whoever reads this looks for it next
-    if found.gate is not None:
-        return {"status": "awaiting_approval", "gateId": found.gate.number}
-    return {"status": found.word}
+    current = _published(session)  # the caller looks for the marker next
+    if current.gate is not None:
+        return {"status": "awaiting_approval", "gateId": current.gate.number}
+    return {"status": current.word}

@@ -1,7 +1,7 @@
-"""Files on the shared volume of the files dialect: confined to it, written whole or not at all.
+"""Read and write files on the shared volume: never outside it, never half a file.
 
-A path is walked from the volume's folder one name at a time, each opened relative to the one before
-and never through a symbolic link, so that nothing a client or an agent leaves there leads outside.
+A path is opened one name at a time from the volume's folder, each relative to the one before and
+never through a symbolic link, so nothing that a client or an agent puts there leads outside.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Outside(ValueError):
-    """A path that is not below the volume, or cannot be one."""
+    """A path that is not below the volume, or is not a valid path."""
 
 
 class UnreadableItem(ValueError):
-    """A file that is not there, is no plain file, is too large, or is not JSON."""
+    """A file that is missing, is not a plain file, is too large, or is not JSON."""
 
 
 class Missing(UnreadableItem):
@@ -38,28 +38,28 @@ class Missing(UnreadableItem):
 
 @dataclass(frozen=True)
 class Volume:
-    """The folder ``root``; ``known_as`` is the path by which clients know it, if another."""
+    """The folder ``root``. ``known_as`` is the clients' path to it, if different."""
 
     root: str
     known_as: str = ""
 
     def parts(self, path: str) -> tuple[str, ...]:
-        """The names from the root down to a file. Raises Outside."""
+        """Return the names from the root down to a file. Raises Outside."""
         named = PurePosixPath(path)
         if "\0" in path or not named.is_absolute() or ".." in named.parts:
-            raise Outside(f"{path!r} is no plain absolute path.")
+            raise Outside(f"{path!r} is not a plain absolute path.")
         for root in filter(None, (self.known_as, self.root, os.path.realpath(self.root))):
             if named.is_relative_to(root) and named != PurePosixPath(root):
                 return named.relative_to(root).parts
         raise Outside(f"{path} is not below the volume.")
 
     def check(self, *paths: str) -> None:
-        """Raise Outside unless all paths are below the volume, by their names alone."""
+        """Raise Outside unless all paths are below the volume, judged by their names alone."""
         for path in paths:
             self.parts(path)
 
     def read(self, path: str) -> object:
-        """The JSON of a file. Raises Unreadable, and Outside for a path that leads out."""
+        """Return the JSON of a file. Raises UnreadableItem and Outside."""
         text = self.text(path)
         try:
             return json_input.read_json(text)
@@ -67,7 +67,7 @@ class Volume:
             raise UnreadableItem(f"{path}: {_why(error)}") from error
 
     def text(self, path: str) -> str:
-        """The text of a plain file of UTF-8. Raises Unreadable and Outside."""
+        """Return the text of a plain UTF-8 file. Raises UnreadableItem and Outside."""
         *folders, name = self.parts(path)
         try:
             with self._folder(folders) as folder:
@@ -78,7 +78,7 @@ class Volume:
             raise UnreadableItem(f"{path}: {_why(error)}") from error
 
     def write(self, path: str, value: object) -> None:
-        """Put a file there in one move, with the folders on the way. Raises OSError and Outside."""
+        """Write a file atomically, and create its folders. Raises OSError and Outside."""
         *folders, name = self.parts(path)
         with self._folder(folders, make=True) as folder:
             half = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
@@ -92,24 +92,26 @@ class Volume:
                 raise
 
     def write_if_other(self, path: str, value: Mapping[str, object], apart_from: str = "") -> None:
-        """Write unless the file says the same already, whatever it says of ``apart_from``."""
+        """Write unless the file already has this value, ignoring the field ``apart_from``."""
         try:
-            there = self.read(path)
+            current = self.read(path)
         except UnreadableItem:
-            there = None
-        if isinstance(there, dict) and _without(there, apart_from) == _without(value, apart_from):
+            current = None
+        if isinstance(current, dict) and _without(current, apart_from) == _without(
+            value, apart_from
+        ):
             return
         self.write(path, value)
 
     def remove(self, path: str) -> None:
-        """Take a file away; nothing happens when it is not there. Raises Outside."""
+        """Remove a file if it exists. Raises Outside."""
         *folders, name = self.parts(path)
         with suppress(OSError), self._folder(folders) as folder:
             os.unlink(name, dir_fd=folder)
 
     @contextmanager
     def _folder(self, names: list[str], *, make: bool = False) -> Iterator[int]:
-        """An open folder below the root. Only the root itself may be reached over a link."""
+        """Open a folder below the root. Only the root itself may be a symbolic link."""
         here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for name in names:
@@ -125,12 +127,12 @@ class Volume:
 
 
 def _read_plain(name: str, folder: int) -> str:
-    """A pipe would keep us waiting, a device or a huge file would flood us: only plain small ones."""
+    """Read a small plain file. A pipe would block, and a device or a huge file would fill the memory."""
     descriptor = os.open(name, _PLAIN, dir_fd=folder)
     with open(descriptor, "rb") as file:  # noqa: PTH123 -- a descriptor, not a path
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
-            raise ValueError("it is no plain file")
+            raise ValueError("it is not a plain file")
         text = file.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
         raise ValueError(f"it is longer than {MAX_BYTES} bytes")

@@ -69,15 +69,15 @@ class ResponsesEndings(turn_endings.TurnEndings):
             return self.lost(send, str(refused))
         if not send.calls:
             return self.broke(str(refused), for_good=True)
-        draft = owner_asks.turned_down(self.memory.sends, str(refused), answer=send.said)
+        draft = owner_asks.draft_rejected(self.memory.sends, str(refused), answer=send.said)
         return self._ask_owner(send, draft, str(refused))
 
     def unsure(self, send: Send, words: str) -> Ended:
-        draft = owner_asks.unsure(self.memory.sends, words, what=send.what)
+        draft = owner_asks.draft_unsure(self.memory.sends, words, what=send.what)
         return self._ask_owner(send, draft, words)
 
     def lost(self, send: Send, words: str) -> Ended:
-        draft = owner_asks.lost(self.memory.sends, words, answer=send.said)
+        draft = owner_asks.draft_lost(self.memory.sends, words, answer=send.said)
         return self._ask_owner(send, draft, words)
 
     def _ask_owner(self, send: Send, draft: AskDraft, words: str) -> Ended:

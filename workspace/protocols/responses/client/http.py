@@ -16,7 +16,7 @@ from agents.text import json_input
 from workspace.protocols.common import http_client
 from workspace.protocols.common.http_client import GarbledReply, Json, ServerAway
 from workspace.protocols.responses.client.settings import RemoteSettings
-from workspace.protocols.responses.client.sse import EventReader, Sent, TooLarge
+from workspace.protocols.responses.client.sse import EventReader, ServerSentEvent, TooLarge
 
 #: The event by which a whole response that came as JSON is told.
 WHOLE = "whole"
@@ -162,7 +162,7 @@ class ResponsesClient:
         return away or ResponsesRefused(words, reply.status_code, code, param)
 
 
-def _event(sent: Sent) -> Json | None:
+def _event(sent: ServerSentEvent) -> Json | None:
     """An event's data; None for the end mark of some servers and for what is no object."""
     if sent.data.strip() == "[DONE]":
         return None

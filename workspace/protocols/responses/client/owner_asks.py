@@ -1,59 +1,61 @@
-"""What the owner is asked about a conversation with a remote agent that came to no plain end."""
+"""What the owner is asked about a conversation with a remote agent that came to no clear end."""
 
 from __future__ import annotations
 
-from asks.drafts import AskDraft, OptionDraft
-from asks.lifecycle import Style
+from django.utils.translation import gettext as _
 
-AGAIN, FRESH, END = "again", "fresh", "end"
+from asks.drafts import AskDraft
+from workspace.protocols.common.owner_asks import (
+    AGAIN,
+    END,
+    FRESH,
+    draft_owner_ask,
+    twice_warning,
+    unsure_headline,
+)
+
+__all__ = ["AGAIN", "END", "FRESH", "draft_lost", "draft_rejected", "draft_unsure", "is_ours"]
+
 #: The beginnings of their request keys; a number follows, since it may happen more than once.
-LOST, UNSURE, TURNED_DOWN = "remote-lost-", "remote-unsure-", "remote-refused-"
+LOST, UNSURE, REJECTED = "remote-lost-", "remote-unsure-", "remote-refused-"
 
 
 def is_ours(request_key: str) -> bool:
-    return request_key.startswith((LOST, UNSURE, TURNED_DOWN))
+    return request_key.startswith((LOST, UNSURE, REJECTED))
 
 
-def _end(detail: str) -> OptionDraft:
-    return OptionDraft(END, "End it", detail, Style.DANGER)
-
-
-def lost(number: int, words: str, *, answer: str) -> AskDraft:
-    """The server knows nothing of the response that was to be followed."""
-    not_taken = f" Your answer “{answer}” was not taken." if answer else ""
-    return AskDraft(
-        request_key=f"{LOST}{number}",
-        prompt=f"**The agent has forgotten this conversation.** {words}{not_taken} Nothing was run "
-        "again. What shall become of it?",
-        options=(
-            OptionDraft(AGAIN, "Send it again", "It may only have been away."),
-            OptionDraft(FRESH, "Start afresh", "The same request from the beginning."),
-            _end("Nothing more is sent."),
-        ),
+def draft_lost(number: int, details: str, *, answer: str) -> AskDraft:
+    """Ask about a response that the server no longer knows."""
+    lost = _("Your answer “{answer}” was not accepted.").format(answer=answer) if answer else ""
+    nothing = _("Nothing was run again.")
+    return draft_owner_ask(
+        f"{LOST}{number}",
+        headline=_("The agent has forgotten this conversation."),
+        details=" ".join(part for part in (details, lost, nothing) if part),
+        again=_("It may only have been unavailable."),
+        fresh=_("The same request from the beginning."),
+        end=_("Nothing more is sent."),
     )
 
 
-def unsure(number: int, words: str, *, what: str) -> AskDraft:
-    """A request was sent and its reply was lost; sending it again may run it twice."""
-    return AskDraft(
-        request_key=f"{UNSURE}{number}",
-        prompt=f"**Nobody here knows whether the agent took {what}.** {words} Sending it again may "
-        "have it done twice. What shall become of it?",
-        options=(
-            OptionDraft(AGAIN, "Send it again", "If it was not taken, or may be done twice."),
-            _end("Take it as taken. Nothing more is sent, and its end is not seen here."),
-        ),
+def draft_unsure(number: int, details: str, *, what: str) -> AskDraft:
+    """Ask about a request whose reply was lost: sending it again may run it twice."""
+    return draft_owner_ask(
+        f"{UNSURE}{number}",
+        headline=unsure_headline(what),
+        details=f"{details} {twice_warning()}",
+        again=_("If it did not arrive, or may be done twice."),
+        end=_("Treat it as received. Nothing more is sent, and its result is not seen here."),
     )
 
 
-def turned_down(number: int, words: str, *, answer: str) -> AskDraft:
-    """The server will not have an answer."""
-    return AskDraft(
-        request_key=f"{TURNED_DOWN}{number}",
-        prompt=f"**The agent did not take your answer “{answer}”.** {words} What shall become of it?",
-        options=(
-            OptionDraft(AGAIN, "Send it again", "If what was in the way is gone."),
-            OptionDraft(FRESH, "Start afresh", "The same request from the beginning."),
-            _end("Nothing more is sent."),
-        ),
+def draft_rejected(number: int, details: str, *, answer: str) -> AskDraft:
+    """Ask about an answer that the server rejects."""
+    return draft_owner_ask(
+        f"{REJECTED}{number}",
+        headline=_("The agent rejected your answer “{answer}”.").format(answer=answer),
+        details=details,
+        again=_("If the obstacle is gone."),
+        fresh=_("The same request from the beginning."),
+        end=_("Nothing more is sent."),
     )

@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes that come in pieces."""
+"""Read server-sent events from chunks of bytes, with a limit on the size of an event."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import codecs
 import re
 from dataclasses import dataclass
 
-#: Characters of one event's data. No item that a person could look at is larger.
+#: The limit of an event's data, and of an unfinished line, in characters.
 LARGEST = 8 * 1024 * 1024
 _END = re.compile(r"\r\n|\n|\r")
 
 
 class TooLarge(Exception):
-    """One event alone is larger than anything that is read here."""
+    """An event exceeds the limit."""
 
 
 @dataclass(frozen=True)
-class Sent:
-    """One event. ``kind`` is empty when the server gave none."""
+class ServerSentEvent:
+    """An event. ``kind`` is empty if the server named none."""
 
     kind: str
     data: str
 
 
 class EventReader:
-    """Feed it bytes, get whole events. Comments and unknown fields are dropped."""
+    """Parse chunks of bytes into complete events. Comments and unknown fields are dropped."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
@@ -33,8 +33,8 @@ class EventReader:
         self._data: list[str] = []
         self._size = 0
 
-    def feed(self, piece: bytes) -> list[Sent]:
-        """The events that this piece completes. Raises TooLarge."""
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Return the events that this chunk completes. Raises TooLarge."""
         # A carriage return at the end may be half of a line end.
         text = self._rest + self._decode(piece)
         held = text.endswith("\r")
@@ -44,7 +44,7 @@ class EventReader:
             raise TooLarge
         return [sent for line in lines if (sent := self._line(line)) is not None]
 
-    def _line(self, line: str) -> Sent | None:
+    def _line(self, line: str) -> ServerSentEvent | None:
         if not line:
             return self._event()
         name, _, value = line.partition(":")
@@ -58,7 +58,7 @@ class EventReader:
             self._data.append(value)
         return None
 
-    def _event(self) -> Sent | None:
+    def _event(self) -> ServerSentEvent | None:
         kind, data = self._kind, self._data
         self._kind, self._data, self._size = "", [], 0
-        return Sent(kind, "\n".join(data)) if data else None
+        return ServerSentEvent(kind, "\n".join(data)) if data else None

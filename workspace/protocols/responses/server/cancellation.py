@@ -1,4 +1,4 @@
-"""Cancels a response that is under way, and deletes one that is over."""
+"""Cancel a response in progress, and delete one that has ended."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _refused(message: str) -> ResponsesProblem:
 
 
 @transaction.atomic
-def cancel_response(response: Response, key: ApiKey) -> Response:
-    """Cancel a background response. Doing it again changes nothing. Raises Problem."""
+def cancel_in_session(response: Response, key: ApiKey) -> Response:
+    """Cancel a background response. Repeating this changes nothing. Raises ResponsesProblem."""
     session = lock_session(response.session_id)
     response = Response.objects.get(pk=response.pk)
     if response.status == ResponseStatus.CANCELLED:
@@ -58,9 +58,9 @@ def cancel_response(response: Response, key: ApiKey) -> Response:
 
 
 def _stop_run(session: LockedSession, response: Response) -> None:
-    """End the run that carries it or is about to; all that the run was given is owed again.
+    """Cancel the run that carries the response or will carry it. Its inbox items are released.
 
-    Its worker notices when it next renews its claim, and ends the process.
+    The worker notices at the next renewal of its claim, and ends the process.
     """
     run = transitions.live_run(session)
     if run is None or run.status == RunStatus.WAITING_HUMAN or _carries_another(run, response):
@@ -75,7 +75,7 @@ def _carries_another(run: Run, response: Response) -> bool:
 
 
 def _drop(session: LockedSession, response: Response, actor: str) -> None:
-    """What it was to do is not owed any more; but an answer is never lost: a person goes on with it."""
+    """Acknowledge the response's inbox item. An answer is kept: the session pauses until resumed."""
     if response.answers_id is not None:
         why = "The turn with the answer was cancelled by its caller. Resuming carries it again."
         controls.pause_session(session, reason=why, actor=actor)
@@ -86,21 +86,21 @@ def _drop(session: LockedSession, response: Response, actor: str) -> None:
     record_event(session, "state", actor=actor, text=WHY)
 
 
-def delete_response(response: Response, key: ApiKey) -> None:
-    """Delete a response that is over, with its content. Its open questions are withdrawn first.
+def delete_with_content(response: Response, key: ApiKey) -> None:
+    """Delete a response that has ended, with its content. Its open questions are withdrawn first.
 
-    What happened stays in the session's own log. Raises Problem.
+    The session's own log stays. Raises ResponsesProblem.
     """
     if response.is_under_way:
-        raise _refused("Cannot delete a response that is under way.")
+        raise _refused("Cannot delete a response that is in progress.")
     _withdraw_questions(response, key)
     with transaction.atomic():
         session = lock_session(response.session_id)
-        found = Response.objects.get(pk=response.pk)
-        found.deleted_at, found.body = session.locked_at, {**found.body, "output": []}
-        found.save(update_fields=["deleted_at", "body"])
-        ResponseEvent.objects.filter(response=found).delete()
-        ResponseInput.objects.filter(response=found).delete()
+        row = Response.objects.get(pk=response.pk)
+        row.deleted_at, row.body = session.locked_at, {**row.body, "output": []}
+        row.save(update_fields=["deleted_at", "body"])
+        ResponseEvent.objects.filter(response=row).delete()
+        ResponseInput.objects.filter(response=row).delete()
 
 
 def _withdraw_questions(response: Response, key: ApiKey) -> None:

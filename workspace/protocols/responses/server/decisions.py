@@ -1,8 +1,7 @@
-"""An answer that came as a function call's output becomes a verdict, through the one verdict verb.
+"""Record the output of a function call as a verdict, if the call was a question.
 
-The response that carries the answer is made in the transaction that records it; the same answer
-again finds that response. A refusal is worded as the protocol words errors, and leaves the question
-open.
+The response that carries the answer is made in the transaction that records the verdict. Repeating
+the answer returns that response. A refusal leaves the question open.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from workspace.protocols.responses.server.projection import Door, answered_throu
 from workspace.protocols.responses.server.request import Output
 
 VIA = "responses"
-#: What clients of the protocol know refusals by, where that is not our own word.
+#: The protocol's codes for refusals that have another word than ours.
 _CODES: dict[Reason, str] = {
     Reason.NOT_FOUND: "not_permitted",
     Reason.NOT_ALLOWED: "not_permitted",
@@ -34,14 +33,14 @@ _CODES: dict[Reason, str] = {
 
 
 def asked_by(previous: Response, outputs: Sequence[Output]) -> list[tuple[Ask, Output]]:
-    """Those of the outputs that answer a question of the response they follow."""
+    """Return the outputs that answer a question of the previous response, with their asks."""
     return [
         (ask, output) for output in outputs if (ask := _ask(previous, output.call_id)) is not None
     ]
 
 
 def _ask(previous: Response, call_id: str) -> Ask | None:
-    """The question of that id; the latest, if it was asked again here."""
+    """Return the question with that id; the latest one if it was asked again."""
     if previous.run_id is None or not previous.paused:
         return None
     named = Q(request_key=call_id) | Q(request_key__startswith=f"{call_id}~")
@@ -50,14 +49,14 @@ def _ask(previous: Response, call_id: str) -> Ask | None:
 
 
 def is_asked(call_ids: Sequence[str], responses: QuerySet[Response]) -> bool:
-    """Whether one of these ids is a question's in any of the responses."""
+    """Tell whether one of these ids belongs to a question of the responses."""
     return Ask.objects.filter(request_key__in=call_ids, run__response__in=responses).exists()
 
 
 def decide_call(ask: Ask, output: Output, key: ApiKey, door: Door) -> Response:
-    """Record the answer; the response that carries it, now or since before. Raises Problem."""
+    """Record the answer. Return the response that carries it, new or old. Raises ResponsesProblem."""
     _check_may_answer(key, ask)
-    assert key.person is not None  # noqa: S101 -- _check_may_answer has seen to it
+    assert key.person is not None  # noqa: S101 -- _check_may_answer has checked this
     option, text = _answer(ask, output.text)
     with answered_through(door):
         result = answering.answer_ask(
@@ -70,13 +69,13 @@ def decide_call(ask: Ask, output: Output, key: ApiKey, door: Door) -> Response:
     child = Response.objects.filter(answers=ask).select_related("session", "agent").first()
     if child is None:
         raise ResponsesProblem(
-            409, "The answer was recorded, and more is needed.", code="not_decided_yet"
+            409, "The answer was recorded. More answers are needed.", code="not_decided_yet"
         )
     return child
 
 
 def _check_may_answer(key: ApiKey, ask: Ask) -> None:
-    """Only a person decides: an agent's key that tries is refused, and that is recorded."""
+    """Raise ResponsesProblem unless the key may answer. The attempt is recorded."""
     if key.person is not None and Scope.ASK_ANSWER in key.scopes:
         return
     why = attempts.AGENTS_NEVER if key.is_an_agents else "This key lacks the scope ask:answer."
@@ -85,18 +84,18 @@ def _check_may_answer(key: ApiKey, ask: Ask) -> None:
 
 
 def _answer(ask: Ask, text: str) -> tuple[str, str]:
-    """The option of exactly this label, or the words.
+    """Return the option with exactly this label, or the text.
 
-    What is no label is tried as an option all the same where options are the only answers: the one
-    rule for all doors refuses it with the right reason. No binding comes this way, so a question
-    that is bound to an action is refused too.
+    If only options are answers, any other text is tried as an option: the rules for all doors refuse
+    it with the right reason. The protocol carries no binding, so a question that is bound to an
+    action is refused too.
     """
     keys = {option.label: option.key for option in ask.options.all()}
     if text in keys:
         return keys[text], ""
     if ask.free_text or is_blank(text):
         return "", text
-    # Our own id of an option is not what was offered on the wire.
+    # The wire offered labels, so the key of an option is not an answer.
     return f"“{text}”" if text in keys.values() else text, ""
 
 

@@ -1,7 +1,7 @@
-"""Appends to the event stream of one response, under its session's lock.
+"""Append to the event stream of one response, under its session's lock.
 
-Every event is a row that holds the bytes to send, so whoever reads later reads the same. Nothing
-of a stream's state is kept in a process: a worker that takes a run over goes on where it stood.
+Every event is a row with the text to send, so later readers get the same. No state of a stream is kept
+in a process: a worker that takes over a run continues where the stream ended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIELDS = [
 
 
 class ResponseStream:
-    """What happens to a response, as events. ``save`` writes them and the response together."""
+    """The events of a response. ``save`` writes them and the response together."""
 
     def __init__(self, response: Response) -> None:
         self.response = response
@@ -45,7 +45,7 @@ class ResponseStream:
         self.response.save(update_fields=_FIELDS)
 
     def write(self) -> None:
-        """Write the events of a response that is saved by itself."""
+        """Write the events of a response that the caller saves."""
         ResponseEvent.objects.bulk_create(self._new)
         self._new = []
 
@@ -57,14 +57,14 @@ class ResponseStream:
             self._tell("response.queued")
 
     def begun(self) -> None:
-        """It is at work. Said once, however often a worker takes it up."""
+        """Report once that work has begun, however many workers take it up."""
         if self.response.next_seq > 1 + self.response.background:
             return
         self._set_status(ResponseStatus.IN_PROGRESS)
         self._tell("response.in_progress")
 
     def ended(self, status: ResponseStatus, *, at: Any, envelope: Json, error: str = "") -> None:
-        """The one terminal event, with the whole response. ``at`` is the moment, aware."""
+        """Write the terminal event, with the whole response. ``at`` is an aware datetime."""
         self.end_message()
         response = self.response
         response.ended_at = at
@@ -82,10 +82,10 @@ class ResponseStream:
         completed = status == ResponseStatus.COMPLETED
         self._tell("response.completed" if completed else "response.failed")
 
-    # What comes out of it.
+    # Its output.
 
     def say(self, text: str) -> None:
-        """A piece of the message that goes on, or the beginning of one."""
+        """Append text to the open message, or begin one."""
         if self.response.open_seq is None:
             self._begin_message()
         item_id, place = self._open_item()
@@ -104,7 +104,7 @@ class ResponseStream:
         self.response.open_seq = None
 
     def commentary(self, text: str) -> None:
-        """A whole message about the work, apart from the answer."""
+        """Write a whole message about the work, separate from the answer."""
         self.end_message()
         item_id, place = new_id("msg"), self._next_place()
         item = wire.message(item_id, text=None, status="in_progress", phase="commentary")
@@ -118,7 +118,7 @@ class ResponseStream:
         self._emit(_DONE, output_index=place, item=item)
 
     def call(self, name: str, call_id: str, arguments: str) -> None:
-        """A function call: a step of the work, or a question."""
+        """Write a function call: a step of the work, or a question."""
         self.end_message()
         item_id, place = new_id("fc"), self._next_place()
 
@@ -134,7 +134,7 @@ class ResponseStream:
         self._emit("response.function_call_arguments.done", **at, name=name, arguments=arguments)
         self._emit(_DONE, output_index=place, item=done)
 
-    # How it is done.
+    # Helpers.
 
     def _emit(self, kind: str, **data: Any) -> int:
         seq = self.response.next_seq
@@ -179,7 +179,7 @@ class ResponseStream:
         self._emit("response.content_part.done", **at, part=wire.output_text(text))
 
     def _open_item(self) -> tuple[str, int]:
-        """The id and place of the message that goes on."""
+        """Return the id and place of the open message."""
         seq = self.response.open_seq
         added = next((row for row in self._new if row.seq == seq), None)
         if added is None:
@@ -203,10 +203,10 @@ class ResponseStream:
 
 
 def body_of(response: Response) -> Json:
-    """The protocol's object as it stands; of one under way, with the items that are complete."""
+    """Return the protocol's object. While in progress, it has the items that are complete."""
     if not response.is_under_way:
-        found: Json = response.body
-        return found
+        body: Json = response.body
+        return body
     done = ResponseEvent.objects.filter(response=response, type=_DONE).order_by("seq")
     output = [json.loads(data)["item"] for data in done.values_list("data", flat=True)]  # noqa: TID251  our own writing
     return {**response.body, "output": output}

@@ -1,8 +1,8 @@
-"""What happens in a hybrid agent's session, told in the protocol's events, in the same transaction.
+"""Translate the events of a hybrid agent's session into the protocol's events, in one transaction.
 
-The session's own events are the one record of a turn. A response's stream follows them, so it
-shows what was written and never what a worker that lost its claim would still like to say. A
-verdict makes the response that carries it, in the very transaction that records it.
+The session's own events are the only record of a turn. A response's stream follows them, so it never
+shows output of a worker that lost its claim. A verdict makes the response that carries it, in the
+transaction that records the verdict.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.wire import REQUEST_INFO, Json, compact_json, input_message
 
 RUNTIME = "responses"
-NOT_ASKED = "What it left in hitl_request.json could not be asked."
+NOT_ASKED = "What the brain left in hitl_request.json could not be asked."
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """What a caller wants of the response that its answer starts, and that response once made."""
+    """The caller's wishes for the response that its answer starts, and that response once made."""
 
     key: ApiKey
     items: Sequence[Json]
@@ -52,7 +52,7 @@ _door: ContextVar[Door | None] = ContextVar("responses_door", default=None)
 
 @contextmanager
 def answered_through(door: Door) -> Iterator[None]:
-    """A verdict recorded in this block came from this caller."""
+    """Attribute a verdict recorded in this block to this caller."""
     token = _door.set(door)
     try:
         yield
@@ -61,7 +61,7 @@ def answered_through(door: Door) -> Iterator[None]:
 
 
 def project_events(session: LockedSession, happened: Sequence[Event]) -> None:
-    """Follow what was just recorded in a locked session."""
+    """Translate the events that were just recorded in a session."""
     if session.agent.runtime != RUNTIME:
         return
     for event in happened:
@@ -124,13 +124,13 @@ def _usage(stream: ResponseStream, session: Session, event: Event) -> None:
     del session
     response, cost = stream.response, event.data.get("cost_usd")
     if cost is not None:
-        # A turn that a second worker began anew costs what both of them spent.
+        # A turn that a second worker started over costs what both workers spent.
         response.cost_usd = (response.cost_usd or Decimal(0)) + Decimal(str(cost))
     response.body["usage"] = wire.usage(event.data) or response.body["usage"]
 
 
 def _ended(stream: ResponseStream, session: LockedSession, event: Event) -> None:
-    assert event.run is not None  # noqa: S101 -- hear() takes events of runs only
+    assert event.run is not None  # noqa: S101 -- project_events passes events of runs only
     asks = _asked(event)
     error = _error(event, asks)
     status = ResponseStatus.FAILED if error else ResponseStatus.COMPLETED
@@ -146,7 +146,7 @@ def _ended(stream: ResponseStream, session: LockedSession, event: Event) -> None
 
 
 def _asked(event: Event) -> list[Ask]:
-    """What the turn asked: only one that ended blocked asks anything."""
+    """Return the turn's asks. Only a turn that ended blocked has any."""
     if event.data["outcome"] != Outcome.BLOCKED:
         return []
     return list(Ask.objects.filter(run=event.run).prefetch_related("options").order_by("pk"))
@@ -170,7 +170,7 @@ def _arguments(response: Response, ask: Ask) -> Json:
 
 
 def envelope_of(response: Response, status: ResponseStatus) -> Json:
-    """The shell's words for how a response ended, with what its chain cost up to now."""
+    """Return the envelope: how the response ended, and what its chain cost until now."""
     chain = store.chain_of(response)
     word = "awaiting_human" if response.paused else _WORDS[status]
     return wire.envelope(

@@ -1,6 +1,6 @@
-"""Reads what a caller sends to create a response. Raises Problem for what cannot be taken.
+"""Read the body that creates a response. Raises ResponsesProblem if it is not acceptable.
 
-Fields that this server does not know are accepted and ignored, as the protocol's servers do.
+Unknown fields are ignored, as the protocol's servers do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXT_PARTS = ("input_text", "output_text", "text")
 
 @dataclass(frozen=True)
 class Output:
-    """A function's result, or an answer: ``value`` as it came, ``text`` as it reads."""
+    """A function's result, or an answer: ``value`` as sent, and its ``text``."""
 
     call_id: str
     value: Any
@@ -34,7 +34,7 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class CreateResponse:
-    """A request to create a response, checked. ``items`` are its input as it is kept."""
+    """A checked request to create a response. ``items`` are its input as it is stored."""
 
     items: tuple[Json, ...]
     outputs: tuple[Output, ...] = ()
@@ -48,7 +48,7 @@ class CreateResponse:
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """The messages among the input as (role, text), oldest first."""
+        """Return the messages of the input as (role, text), oldest first."""
         return [
             (item["role"], text_of(item["content"]))
             for item in self.items
@@ -57,16 +57,16 @@ class CreateResponse:
 
     @property
     def text(self) -> str:
-        """What the caller says last: the request of this turn."""
+        """Return the user's last message: the request of this turn."""
         said = [text for role, text in self.messages if role == "user"]
         return said[-1] if said else ""
 
 
 def read_create(raw: bytes, idempotency: str = "") -> CreateResponse:
-    """The request of a body. Raises Problem.
+    """Read the request of a body. Raises ResponsesProblem.
 
-    ``idempotency`` is what its caller knows it by. What is kept of it stands for the body too, so
-    another request by the same name is another one.
+    ``idempotency`` is the caller's idempotency key. Its stored hash includes the body, so another
+    body with the same key is another request.
     """
     body = _json_object(raw)
     items = _items(body.get("input"))
@@ -102,10 +102,12 @@ def _json_object(raw: bytes) -> Json:
     except ValueError as error:
         raise ResponsesProblem(400, "The body is not JSON.", code="invalid_json") from error
     if not isinstance(body, dict):
-        raise ResponsesProblem(400, "The body is no JSON object.", code="invalid_json")
+        raise ResponsesProblem(400, "The body is not a JSON object.", code="invalid_json")
     if make_storable(body) != body:
         raise ResponsesProblem(
-            400, "The body holds what cannot be kept, such as a NUL.", code="invalid_value"
+            400,
+            "The body contains a character that cannot be stored, such as NUL.",
+            code="invalid_value",
         )
     return body
 
@@ -115,7 +117,7 @@ def _flag(body: Json, name: str, *, default: bool = False) -> bool:
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise invalid(f"{name} is true or false.", name)
+        raise invalid(f"{name} must be true or false.", name)
     return value
 
 
@@ -124,15 +126,15 @@ def _text(body: Json, name: str, most: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > most:
-        raise invalid(f"{name} is a text of {most} characters at the most.", name)
+        raise invalid(f"{name} must be a text of at most {most} characters.", name)
     return value
 
 
 def _said(body: Json) -> Json:
-    """What is sent back as it came."""
+    """Return the fields that are echoed unchanged."""
     tools = [] if body.get("tools") is None else body["tools"]
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        raise invalid("tools is a list of objects.", "tools")
+        raise invalid("tools must be a list of objects.", "tools")
     user, instructions = body.get("user"), body.get("instructions")
     return {
         "metadata": _metadata(body.get("metadata")),
@@ -146,17 +148,15 @@ def _metadata(value: object) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict) or len(value) > MAX_METADATA:
-        raise invalid(f"metadata is an object of {MAX_METADATA} pairs at the most.", "metadata")
+        raise invalid(f"metadata must be an object of at most {MAX_METADATA} pairs.", "metadata")
     for name, text in value.items():
         if (
             len(name) > MAX_METADATA_KEY
             or not isinstance(text, str)
             or len(text) > MAX_METADATA_VALUE
         ):
-            why = (
-                f"names of {MAX_METADATA_KEY}, texts of {MAX_METADATA_VALUE} characters at the most"
-            )
-            raise invalid(f"metadata has {why}.", "metadata")
+            why = f"at most {MAX_METADATA_KEY} characters in a name, and {MAX_METADATA_VALUE} in a value"
+            raise invalid(f"metadata may have {why}.", "metadata")
     return value
 
 
@@ -167,16 +167,16 @@ def _items(given: object) -> list[Json]:
     if isinstance(given, str):
         return [input_message("user", [{"type": "input_text", "text": given}])]
     if not isinstance(given, list) or len(given) > MAX_ITEMS:
-        raise invalid(f"input is a text or a list of {MAX_ITEMS} items at the most.", "input")
+        raise invalid(f"input must be a text or a list of at most {MAX_ITEMS} items.", "input")
     return [_item(item) for item in given]
 
 
 def _item(item: object) -> Json:
     if not isinstance(item, dict):
-        raise invalid("An item of input is an object.", "input")
+        raise invalid("An item of input must be an object.", "input")
     kind = item.get("type", "message")
     if not isinstance(kind, str):
-        raise invalid("An item's type is a text.", "input")
+        raise invalid("An item's type must be a text.", "input")
     if kind == "message":
         return _message(item)
     if kind == "function_call_output":
@@ -187,22 +187,22 @@ def _item(item: object) -> Json:
 def _message(item: Json) -> Json:
     role, content = item.get("role"), item.get("content")
     if role not in ROLES:
-        raise invalid(f"A message's role is one of {', '.join(ROLES)}.", "input")
+        raise invalid(f"A message's role must be one of {', '.join(ROLES)}.", "input")
     if isinstance(content, str):
         kind = "output_text" if role == "assistant" else "input_text"
         content = [{"type": kind, "text": content}]
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise invalid("A message's content is a text or a list of parts.", "input")
+        raise invalid("A message's content must be a text or a list of parts.", "input")
     return input_message(role, content)
 
 
 def _function_call_output(item: Json) -> Json:
     call_id, output = item.get("call_id"), item.get("output")
     if not isinstance(call_id, str) or not 1 <= len(call_id) <= MAX_CALL_ID:
-        raise invalid(f"A call_id has 1 to {MAX_CALL_ID} characters.", "input")
+        raise invalid(f"A call_id must have 1 to {MAX_CALL_ID} characters.", "input")
     parts = isinstance(output, list) and all(isinstance(part, dict) for part in output)
     if not isinstance(output, str) and not parts:
-        raise invalid("A function call's output is a text or a list of parts.", "input")
+        raise invalid("A function call's output must be a text or a list of parts.", "input")
     return function_call_output(call_id, output)
 
 
@@ -213,17 +213,17 @@ def _output(item: Json) -> Output:
 
 
 def text_of(content: list[Json]) -> str:
-    """The words of a message's or a result's parts."""
-    found = (part.get("text") for part in content if part.get("type") in _TEXT_PARTS)
-    return "\n".join(text for text in found if isinstance(text, str))
+    """Return the text of a message's or a result's parts."""
+    texts = (part.get("text") for part in content if part.get("type") in _TEXT_PARTS)
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def request_of(text: str) -> Json:
-    """What a run is asked to do: the JSON object that the text is, or the text itself as one."""
+    """Return the task of a run: the JSON object in the text, or {"text": text}."""
     try:
-        found = json_input.read_json(text)
+        request = json_input.read_json(text)
     except ValueError:
-        found = None
-    if isinstance(found, dict) and is_storable(text) and make_storable(found) == found:
-        return found
+        request = None
+    if isinstance(request, dict) and is_storable(text) and make_storable(request) == request:
+        return request
     return {"text": text}

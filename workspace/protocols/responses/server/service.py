@@ -1,4 +1,4 @@
-"""What callers of /v1/responses ask for, with the key that opens it: synchronous, in the database."""
+"""The verbs of /v1/responses, with the check of the caller's key: synchronous, in the database."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ CREATE, READ = "run:create", "run:read"
 
 @dataclass(frozen=True)
 class Made:
-    """A response that was just created, or that the same answer had created before.
+    """A response that was just created, or that the same request created before.
 
-    ``body`` is there for a background response, which is not waited for.
+    ``body`` is set for a background response: its caller does not wait.
     """
 
     response: Response
@@ -41,45 +41,45 @@ class Made:
 
 
 def create_response(request: HttpRequest, raw: bytes) -> Made:
-    """Start a turn, or answer a question. Raises Problem."""
+    """Start a turn, or answer a question. Raises ResponsesProblem."""
     key = api_keys.require_key(request, CREATE, "ask:answer")
-    wanted = read_create(raw, request.headers.get("Idempotency-Key", ""))
+    create = read_create(raw, request.headers.get("Idempotency-Key", ""))
     commentary = request.GET.get("steps") == "commentary"
-    response = _answered(key, wanted, commentary=commentary) or _started_once(
-        key, wanted, commentary=commentary
+    response = _answered(key, create, commentary=commentary) or _started_once(
+        key, create, commentary=commentary
     )
-    body = body_of(response) if wanted.background else {}
-    return Made(response, wanted.stream, wanted.background, body)
+    body = body_of(response) if create.background else {}
+    return Made(response, create.stream, create.background, body)
 
 
-def _answered(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response | None:
-    """The response to an answer; None when what came answers nothing."""
-    if not wanted.outputs:
+def _answered(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response | None:
+    """Return the response to an answer; None if the request answers nothing."""
+    if not create.outputs:
         return None
-    previous = _previous(key, wanted)
-    asked = decisions.asked_by(previous, wanted.outputs) if previous else []
+    previous = _previous(key, create)
+    asked = decisions.asked_by(previous, create.outputs) if previous else []
     if previous is not None and asked:
         _check_is_over(previous)
         door = Door(
             key=key,
-            items=wanted.items,
-            model=wanted.model,
-            background=wanted.background,
-            store=wanted.store,
+            items=create.items,
+            model=create.model,
+            background=create.background,
+            store=create.store,
             commentary=commentary,
-            said=wanted.said,
+            said=create.said,
         )
         return decisions.decide_call(*asked[0], key, door)
-    _refuse_replayed(key, wanted)
-    if not wanted.messages:
-        raise no_tool_call(wanted.outputs[0].call_id)
+    _reject_replayed(key, create)
+    if not create.messages:
+        raise no_tool_call(create.outputs[0].call_id)
     return None
 
 
-def _refuse_replayed(key: ApiKey, wanted: CreateResponse) -> None:
-    """A transcript that holds a question and its answer, sent without naming the paused response."""
-    calls = [output.call_id for output in wanted.outputs]
-    if not wanted.previous and decisions.is_asked(calls, store.seen_by(key)):
+def _reject_replayed(key: ApiKey, create: CreateResponse) -> None:
+    """Reject a transcript with a question and its answer that does not name the paused response."""
+    calls = [output.call_id for output in create.outputs]
+    if not create.previous and decisions.is_asked(calls, store.seen_by(key)):
         raise ResponsesProblem(
             400,
             "An answer names the response that asked: send previous_response_id.",
@@ -88,53 +88,53 @@ def _refuse_replayed(key: ApiKey, wanted: CreateResponse) -> None:
         )
 
 
-def _started_once(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response:
-    """Start a turn; the same request by the same name again finds what it started."""
-    if not wanted.idempotency:
-        return _started(key, wanted, commentary=commentary)
-    named = Response.objects.filter(key=key, idempotency=wanted.idempotency)
+def _started_once(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response:
+    """Start a turn. The same request with the same idempotency key returns what it started before."""
+    if not create.idempotency:
+        return _started(key, create, commentary=commentary)
+    named = Response.objects.filter(key=key, idempotency=create.idempotency)
     before = named.select_related("session", "agent").first()
     if before is not None:
         return before
     try:
-        return _started(key, wanted, commentary=commentary)
+        return _started(key, create, commentary=commentary)
     except IntegrityError:
         if (before := named.select_related("session", "agent").first()) is None:
             raise
         return before
 
 
-def _started(key: ApiKey, wanted: CreateResponse, *, commentary: bool) -> Response:
+def _started(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response:
     if "run:create" not in key.scopes:
         raise ResponsesProblem(403, "This key lacks the scope run:create.", code="not_permitted")
-    previous = _previous(key, wanted)
+    previous = _previous(key, create)
     if previous is not None:
         _check_is_over(previous)
-    if not wanted.text.strip():
-        raise invalid("input holds no words of a user.", "input")
-    return sessions.start_response(key, wanted, commentary=commentary, previous=previous)
+    if not create.text.strip():
+        raise invalid("input contains no text of a user.", "input")
+    return sessions.start_response(key, create, commentary=commentary, previous=previous)
 
 
-def _previous(key: ApiKey, wanted: CreateResponse) -> Response | None:
-    if not wanted.previous:
+def _previous(key: ApiKey, create: CreateResponse) -> Response | None:
+    if not create.previous:
         return None
-    found = store.find_response(key, wanted.previous)
-    if found is None:
-        raise no_previous(wanted.previous)
-    return found
+    previous = store.find_response(key, create.previous)
+    if previous is None:
+        raise no_previous(create.previous)
+    return previous
 
 
 def _check_is_over(previous: Response) -> None:
     if previous.is_under_way:
         raise invalid(
-            f"Previous response with id '{previous.public_id}' is still under way.",
+            f"Previous response with id '{previous.public_id}' is still in progress.",
             "previous_response_id",
             "previous_response_in_progress",
         )
 
 
 def found(request: HttpRequest, public_id: str, *scopes: str) -> tuple[ApiKey, Response]:
-    """A response that the key of a request may see. Raises Problem."""
+    """Find a response that the request's key may see. Raises ResponsesProblem."""
     key = api_keys.require_key(request, *(scopes or (READ, CREATE)))
     response = store.find_response(key, public_id)
     if response is None:
@@ -149,22 +149,22 @@ def retrieve_response(request: HttpRequest, public_id: str) -> tuple[Response, J
 
 def cancel_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
-    return body_of(cancellation.cancel_response(response, key))
+    return body_of(cancellation.cancel_in_session(response, key))
 
 
 def delete_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
-    cancellation.delete_response(response, key)
+    cancellation.delete_with_content(response, key)
     return {"id": public_id, "object": "response", "deleted": True}
 
 
 def list_input_items(request: HttpRequest, public_id: str) -> Json:
-    """A page of what a response was asked, by default the newest first."""
+    """Return a page of a response's input items, by default newest first."""
     _, response = found(request, public_id)
     limit = _number(request.GET, "limit", default=PAGE, least=1, most=LARGEST_PAGE)
     order = request.GET.get("order", "desc")
     if order not in ("asc", "desc"):
-        raise invalid("order is asc or desc.", "order")
+        raise invalid("order must be asc or desc.", "order")
     rows = list(response.inputs.order_by("position" if order == "asc" else "-position"))
     after = request.GET.get("after")
     if after:
@@ -183,7 +183,7 @@ def list_input_items(request: HttpRequest, public_id: str) -> Json:
 
 
 def starting_after(query: QueryDict) -> int:
-    """The number of the last event that a reader has; -1 for none. Raises Problem."""
+    """Return the number of the last event that a reader has; -1 for none. Raises ResponsesProblem."""
     return _number(query, "starting_after", default=-1, least=-1, most=2**31 - 1)
 
 
@@ -194,5 +194,5 @@ def _number(query: QueryDict, name: str, *, default: int, least: int, most: int)
     digits = text.removeprefix("-")
     number = int(text) if digits.isascii() and digits.isdigit() and len(text) < 12 else least - 1
     if not least <= number <= most:
-        raise invalid(f"{name} is a number from {max(least, 0)} to {most}.", name)
+        raise invalid(f"{name} must be a number from {max(least, 0)} to {most}.", name)
     return number

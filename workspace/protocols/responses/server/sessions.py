@@ -1,4 +1,4 @@
-"""Starts a turn for a caller: a session of its own, or the next turn of one that goes on."""
+"""Start a turn for a caller: in a new session, or as the next turn of an existing one."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _agent(key: ApiKey, model: str) -> Agent:
     except api_keys.AgentNotFound as error:
         served = error.served
         if not served:
-            words = "This key reaches no agent that serves responses."
-            raise ResponsesProblem(403, words, code="no_agent") from error
+            detail = "This key reaches no agent that serves responses."
+            raise ResponsesProblem(403, detail, code="no_agent") from error
         if len(served) == 1:
             return served[0]
         slugs = ", ".join(agent.slug for agent in served)
@@ -48,16 +48,16 @@ def _agent(key: ApiKey, model: str) -> Agent:
 def start_response(
     key: ApiKey, create: CreateResponse, *, commentary: bool, previous: Response | None
 ) -> Response:
-    """A response to new words of a caller. Raises Problem.
+    """Start a turn for a caller's new text. Raises ResponsesProblem.
 
-    It goes on in the session of the response it follows when that is the last of an active session;
-    from an older one it is a fork, and has a session of its own.
+    If ``previous`` is the last response of an active session, the turn continues in that session.
+    Otherwise it is a fork and gets a new session.
     """
     agent = previous.agent if previous else _agent(key, create.model)
     settings = settings_of(agent)
     if not create.store and settings.hitl:
         code = "unsupported_parameter"
-        raise invalid("What may pause for a person must be stored.", "store", code)
+        raise invalid("A response that may pause for a person must be stored.", "store", code)
     if previous is not None:
         response = _follow(key, create, settings, previous, commentary=commentary)
         if response is not None:
@@ -90,9 +90,9 @@ def _follow(
     busy = live is not None and live.status != RunStatus.WAITING_HUMAN
     if newest is None or newest.pk != previous.pk or not active or busy:
         return None
-    wanted = _wanted(key, create, settings, commentary=commentary)
+    new = _new_response(key, create, settings, commentary=commentary)
     transitions.release_waiting_run(session)
-    response = _put(session, key, wanted, previous)
+    response = _put(session, key, new, previous)
     next_run.queue_next_run(session)
     return response
 
@@ -106,13 +106,13 @@ def _open(
     *,
     commentary: bool,
 ) -> Response:
-    wanted = _wanted(key, create, settings, commentary=commentary)
-    title = CONFIDENTIAL if wanted.confidential else create.text.strip()[:TITLE]
-    # Opening is the one transaction of it: another around it would only cost.
+    new = _new_response(key, create, settings, commentary=commentary)
+    title = CONFIDENTIAL if new.confidential else create.text.strip()[:TITLE]
+    # open_session opens the transaction; a second one around it would only cost time.
     made: list[Response] = []
 
     def begin(session: LockedSession) -> None:
-        made.append(_put(session, key, wanted, previous))
+        made.append(_put(session, key, new, previous))
 
     try:
         registration.open_session(agent, title=title, begin=begin)
@@ -121,7 +121,7 @@ def _open(
     return made[0]
 
 
-def _wanted(
+def _new_response(
     key: ApiKey, create: CreateResponse, settings: ResponsesSettings, *, commentary: bool
 ) -> NewResponse:
     request = request_of(create.text)
@@ -140,29 +140,29 @@ def _wanted(
 
 
 def _put(
-    session: LockedSession, key: ApiKey, wanted: NewResponse, previous: Response | None
+    session: LockedSession, key: ApiKey, new: NewResponse, previous: Response | None
 ) -> Response:
-    """The response, owed to a locked session, whose next run it is as soon as that proceeds."""
-    response = store.make_response(session, wanted, previous=previous)
+    """Make the response and put it into the session's inbox: the next run carries it."""
+    response = store.make_response(session, new, previous=previous)
     author = actor_of(key)
-    words = CONFIDENTIAL if wanted.confidential else _words(wanted)
+    text = CONFIDENTIAL if new.confidential else _text(new)
     inbox.enqueue_item(
         session,
         InboxKind.MESSAGE,
         author=author,
-        body=words,
+        body=text,
         data={"response": response.public_id},
         source_key=f"response:{response.pk}",
     )
-    record_event(session, "message", actor=author, text=words)
+    record_event(session, "message", actor=author, text=text)
     next_run.set_requester(session, key.person_id)
     wakes.wake_session(session, Cause.HUMAN)
     return response
 
 
-def _words(wanted: NewResponse) -> str:
-    """What the thread shows of a request: JSON as JSON, words as words."""
-    request = wanted.request or {}
+def _text(new: NewResponse) -> str:
+    """Return what the thread shows of a request: text, or a list of the JSON fields."""
+    request = new.request or {}
     if set(request) == {"text"}:
         return str(request["text"])
     lines = "\n".join(f"- {name}: {value}" for name, value in request.items())

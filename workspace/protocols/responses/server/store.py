@@ -1,4 +1,4 @@
-"""Responses as rows: made, found, and summed up along their chain."""
+"""Make and find the rows of responses, and sum up their chains."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.server.ids import new_id
 from workspace.protocols.responses.wire import Json, response_object
 
-#: What a response says of its model when its caller named none.
+#: The model of a response whose caller named none.
 DEFAULT_MODEL = "hybrid-agent"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewResponse:
-    """What a response is to be. The defaults are those of a turn that no caller asked for."""
+    """The fields of a new response. The defaults suit a turn that no caller asked for."""
 
     request: Json | None
     items: Sequence[Json] = ()
@@ -38,43 +38,44 @@ class NewResponse:
 
 def make_response(
     session: LockedSession,
-    wanted: NewResponse,
+    new: NewResponse,
     *,
     previous: Response | None = None,
     root: Response | None = None,
     answers: int | None = None,
 ) -> Response:
-    """A response of a locked session that nothing carries yet, with its input and first events.
+    """Make a response that no run carries yet, with its input and first events.
 
-    ``root`` when it goes on with a chain instead of beginning one, ``answers`` the ask's number.
+    ``root`` is the first response of the chain that this one continues. ``answers`` is the key of
+    the ask that it answers.
     """
     public_id, at = new_id("resp"), session.locked_at
-    status = ResponseStatus.QUEUED if wanted.background else ResponseStatus.IN_PROGRESS
+    status = ResponseStatus.QUEUED if new.background else ResponseStatus.IN_PROGRESS
     body = response_object(
         public_id=public_id,
         created_at=int(at.timestamp()),
-        model=wanted.model or DEFAULT_MODEL,
+        model=new.model or DEFAULT_MODEL,
         status=str(status),
-        background=wanted.background,
-        stored=wanted.store,
+        background=new.background,
+        stored=new.store,
         previous=previous.public_id if previous else None,
-        said=wanted.said,
+        said=new.said,
     )
     response = Response(
         public_id=public_id,
         agent=session.agent,
         session=session,
-        key=wanted.key,
+        key=new.key,
         previous=previous,
         root=root,
         answers_id=answers,
-        idempotency=wanted.idempotency,
+        idempotency=new.idempotency,
         status=status,
-        background=wanted.background,
-        stored=wanted.store,
-        commentary=wanted.commentary,
-        confidential=wanted.confidential,
-        request=wanted.request,
+        background=new.background,
+        stored=new.store,
+        commentary=new.commentary,
+        confidential=new.confidential,
+        request=new.request,
         body=body,
         created_at=at,
     )
@@ -82,7 +83,7 @@ def make_response(
     stream.created()
     response.save(force_insert=True)
     stream.write()
-    _keep_input(response, wanted.items)
+    _keep_input(response, new.items)
     return response
 
 
@@ -94,13 +95,15 @@ def _keep_input(response: Response, items: Sequence[Json]) -> None:
 
 
 def seen_by(key: ApiKey) -> QuerySet[Response]:
-    """The responses that a key may read: of a person's key all of the agents it reaches.
+    """Return the responses that a key may read. A person's key reads all of the agents it reaches.
 
-    A key without a person sees what it asked for itself: another caller's are not its own.
+    A key without a person reads only the responses that it created.
     """
-    found = Response.objects.filter(agent__in=api_keys.agents_of(key), stored=True, deleted_at=None)
-    found = found if key.person_id is not None else found.filter(key=key)
-    return found.select_related("session", "agent")
+    responses = Response.objects.filter(
+        agent__in=api_keys.agents_of(key), stored=True, deleted_at=None
+    )
+    responses = responses if key.person_id is not None else responses.filter(key=key)
+    return responses.select_related("session", "agent")
 
 
 def find_response(key: ApiKey, public_id: str) -> Response | None:
@@ -109,14 +112,14 @@ def find_response(key: ApiKey, public_id: str) -> Response | None:
 
 @dataclass(frozen=True)
 class Chain:
-    """How many turns a chain of questions and answers has had, and what they cost together."""
+    """The number of turns of a chain of questions and answers, and their total cost."""
 
     turns: int
     cost: Decimal
 
 
 def chain_of(response: Response) -> Chain:
-    """The chain up to this response, what it has cost until now included."""
+    """Return the chain up to and including this response, with its cost until now."""
     mine = response.cost_usd or Decimal(0)
     if response.root_id is None:
         return Chain(1, mine)

@@ -1,4 +1,4 @@
-"""Follows the stored events of a response, and sends them as server-sent events as they come."""
+"""Follow the stored events of a response, and send them as server-sent events as they appear."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from workspace.protocols.responses import wire
 from workspace.protocols.responses.models import Response, ResponseEvent
 from workspace.protocols.responses.server.events import TERMINAL, body_of
 
-#: Seconds of silence after which a comment says that the connection lives.
+#: Seconds of silence after which a comment keeps the connection alive.
 KEEP_ALIVE = float(os.environ.get("RESPONSES_KEEP_ALIVE_SECONDS", "10"))
 KEEP_ALIVE_COMMENT = b": keep-alive\n\n"
-#: Events of one read.
+#: Events per read.
 BATCH = 500
-#: Seconds that a call without a stream waits for its run; the runs themselves have no such limit.
+#: Seconds that a call without a stream waits for its run. This does not limit the run.
 LONGEST_CALL = 1800.0
 
 
 @dataclass(frozen=True)
 class StreamRead:
-    """The next frames of a stream, the last event they hold, and whether nothing comes after it."""
+    """The next frames of a stream, the number of their last event, and whether the stream is over."""
 
     frames: bytes
     last: int
@@ -34,7 +34,7 @@ class StreamRead:
 
 
 async def stream_frames(pk: int, session_id: int, after: int) -> AsyncGenerator[bytes, None]:
-    """The frames above an event's number, until the terminal one."""
+    """Yield the frames after an event's number, until the terminal event."""
     async with _reasons_to_look(session_id) as watcher:
         while True:
             found = await in_database(_read, pk, after)
@@ -48,7 +48,7 @@ async def stream_frames(pk: int, session_id: int, after: int) -> AsyncGenerator[
 
 
 async def wait_for_whole(pk: int, session_id: int) -> AsyncGenerator[bytes, None]:
-    """The response as JSON once it has ended; a space now and then shows meanwhile that we live."""
+    """Yield the response as JSON once it has ended. Until then, a space keeps the connection alive."""
     deadline = asyncio.get_running_loop().time() + LONGEST_CALL
     async with _reasons_to_look(session_id) as watcher:
         while True:
@@ -63,7 +63,7 @@ async def wait_for_whole(pk: int, session_id: int) -> AsyncGenerator[bytes, None
 
 @asynccontextmanager
 async def _reasons_to_look(session_id: int) -> AsyncIterator[Subscriber]:
-    """Somebody who is woken whenever something happens in a session. Subscribed before any read."""
+    """Subscribe to a session before the first read, so that no event is missed."""
     watcher = Subscriber("", session_id)
     live_hub().overhear(watcher, f"s:{session_id}")
     try:
@@ -82,14 +82,14 @@ def _read(pk: int, after: int) -> StreamRead:
 
 
 def _body(pk: int, *, as_it_stands: bool) -> bytes:
-    """The response as JSON once it is over, or ``as_it_stands``; nothing before."""
+    """Return the response as JSON if it has ended or ``as_it_stands``; otherwise nothing."""
     found = Response.objects.all() if as_it_stands else Response.objects.exclude(ended_at=None)
     response = found.filter(pk=pk).first()
     return wire.compact_json(body_of(response)).encode() if response else b""
 
 
 def _nothing_comes_after(pk: int, seq: int) -> bool:
-    """Whether a stream that has no event above this one is over; also once it was deleted."""
+    """Tell whether a stream without newer events is over. A deleted response's stream is over."""
     response = Response.objects.filter(pk=pk).first()
     if response is None or response.deleted_at is not None:
         return True

@@ -1,7 +1,7 @@
-"""/v1/responses: any client of the Responses protocol starts runs, follows them, and answers.
+"""Views of /v1/responses: clients of the Responses protocol start runs, follow them, and answer.
 
-These views take bearer keys and know no cookies. They wait on the event loop, so a call that lasts
-as long as its run holds no thread and no connection to the database.
+The views accept bearer keys and ignore cookies. They wait on the event loop, so a call that lasts as
+long as its run holds no thread and no database connection.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _finish(response: HttpResponseBase) -> HttpResponseBase:
     return response
 
 
-#: A transcript may be as long as Django takes at all.
+#: Callers may send whole transcripts, so the limit is Django's own.
 RESPONSES = HttpDoor(of_request, _finish, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
 @RESPONSES.takes_async("POST")
 async def post_response(request: HttpRequest) -> HttpResponseBase:
-    """POST /v1/responses. Whether it streams is said by the body, never by the Accept header."""
+    """POST /v1/responses. The body decides whether it streams; the Accept header does not."""
     made = await once_in_database(service.create_response, request, request.body)
     response = made.response
     if made.stream:
@@ -45,13 +45,13 @@ async def post_response(request: HttpRequest) -> HttpResponseBase:
 
 @RESPONSES.takes_async("GET", "DELETE")
 async def get_or_delete_response(request: HttpRequest, public_id: str) -> HttpResponseBase:
-    """GET, also as a stream from any event on, and DELETE /v1/responses/<id>."""
+    """GET /v1/responses/<id>, also as a stream from any event on; and DELETE."""
     if request.method == "DELETE":
         return _json(await once_in_database(service.delete_response, request, public_id))
     after = service.starting_after(request.GET)
-    found, body = await once_in_database(service.retrieve_response, request, public_id)
+    response, body = await once_in_database(service.retrieve_response, request, public_id)
     if request.GET.get("stream") in ("true", "True", "1"):
-        return _events(stream.stream_frames(found.pk, found.session_id, after))
+        return _events(stream.stream_frames(response.pk, response.session_id, after))
     return _json(body)
 
 
@@ -67,8 +67,8 @@ async def get_input_items(request: HttpRequest, public_id: str) -> HttpResponseB
     return _json(await once_in_database(service.list_input_items, request, public_id))
 
 
-def _json(said: Json) -> HttpResponse:
-    return HttpResponse(compact_json(said), content_type="application/json")
+def _json(body: Json) -> HttpResponse:
+    return HttpResponse(compact_json(body), content_type="application/json")
 
 
 def _events(content: AsyncIterator[bytes]) -> StreamingHttpResponse:

@@ -1,7 +1,0 @@
-"""Approvals files in markdown, as people kept them before: read, and taken over."""
-
-from asks.approvals.importing import Planned, import_items, plan_import
-from asks.approvals.items import ApprovalItem, Contents
-from asks.approvals.reading import parse_approvals
-
-__all__ = ["ApprovalItem", "Contents", "Planned", "import_items", "parse_approvals", "plan_import"]
