@@ -51,7 +51,7 @@ def _signed_with(user: User, claim: dict[str, Any]) -> bool:
     return any(constant_time_compare(signed, digest) for digest in valid)
 
 
-def still_seen(person: User, session_ids: Iterable[int]) -> set[int]:
+def sessions_seen_by(person: User, session_ids: Iterable[int]) -> set[int]:
     """Those of the sessions that a person may (still) see."""
     mine = access.sessions_of(person).filter(pk__in=set(session_ids))
     return set(mine.values_list("pk", flat=True))

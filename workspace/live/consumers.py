@@ -153,7 +153,7 @@ class SessionStream(LiveStream):
         return int(self.scope["url_route"]["kwargs"]["session_id"])
 
     async def _begin(self, watcher: Subscriber, person: User) -> None:
-        cursor, session_id = as_cursor(self._asked("after")), self._session_id()
+        cursor, session_id = parse_cursor(self._asked("after")), self._session_id()
         last = await in_database(access_checks.last_seq_seen_by, person, session_id)
         if last is None:
             watcher.end(NO_ACCESS)
@@ -195,7 +195,7 @@ class BadgeStream(LiveStream):
     shown: int | None
 
     async def _begin(self, watcher: Subscriber, person: User) -> None:  # noqa: ARG002
-        self.shown = as_cursor(self._asked("shown"))
+        self.shown = parse_cursor(self._asked("shown"))
         self.desk = live_hub().desk(person)
 
     async def _next_message(self) -> str:
@@ -214,7 +214,7 @@ class NoSuchStream(AsyncWebsocketConsumer):
         await self.close(NO_SUCH_STREAM)
 
 
-def as_cursor(text: str) -> int | None:
+def parse_cursor(text: str) -> int | None:
     """A cursor from the address: digits of a bigint; nothing means from the beginning."""
     if not text:
         return 0

@@ -177,7 +177,7 @@ class Hub:
 
     async def _check_rights(self, person: User, watchers: Collection[Subscriber]) -> None:
         watched = {watcher.session_id for watcher in watchers if watcher.session_id is not None}
-        seen = await in_database(access_checks.still_seen, person, watched)
+        seen = await in_database(access_checks.sessions_seen_by, person, watched)
         _end((w for w in watchers if w.session_id not in seen), NO_ACCESS)
 
 

@@ -8,9 +8,7 @@ from django.contrib.auth.models import User
 
 from agents.db.retrying import in_database
 from asks.queue.queries import count_badge
-from workspace.pages.fragments import Changes, queue_changes
-
-Held = frozenset[str]
+from workspace.pages.fragments import Changes, HeldCards, queue_changes
 
 
 class QueueView:
@@ -20,7 +18,7 @@ class QueueView:
         self.person = person
         self.mark: tuple[object, ...] | None = None
         self._version = 0
-        self._found: dict[Held, Changes] = {}
+        self._found: dict[HeldCards, Changes] = {}
         self._count: int | None = None
         self._reading = asyncio.Lock()
 
@@ -30,7 +28,7 @@ class QueueView:
         self._found.clear()
         self._count = None
 
-    async def changes(self, have: Held) -> Changes:
+    async def changes(self, have: HeldCards) -> Changes:
         """What turns a page that holds ``have`` into the present queue."""
         async with self._reading:
             if have in self._found:

@@ -22,20 +22,20 @@ from asks.queue import queries
 from workspace.pages.agent_form import AgentForm
 from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.given_up import given_up_of
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 
 
 @require_safe
 def list_agents(request: OwnerRequest) -> HttpResponse:
     """GET /agents/: mine, each with its status and why."""
-    return show(request, "agents", "agents", page=page_of(_with_home(request), request))
+    return render_page(request, "agents", "agents", page=page_of(_with_home(request), request))
 
 
 @require_safe
 def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
     """GET /agents/<slug>/: what it is for, when it wakes, its sessions, its last decisions."""
     found = get_object_or_404(_with_home(request), slug=slug)
-    return show(
+    return render_page(
         request,
         "agent",
         "agents",
@@ -62,7 +62,7 @@ def connect_agent(request: OwnerRequest) -> HttpResponse:
             messages.success(request, _("{agent} is connected.").format(agent=created.slug))
             return redirect("agent", created.slug)
     status = 422 if request.method == "POST" else 200
-    return show(request, "agent_new", "agents", status=status, form=form)
+    return render_page(request, "agent_new", "agents", status=status, form=form)
 
 
 def _steer_agent(
@@ -78,15 +78,15 @@ def _steer_agent(
     return view
 
 
-agent_pause = _steer_agent(
+post_agent_pause = _steer_agent(
     controls.pause_agent,
     gettext_lazy("{agent} is paused: it starts nothing until you resume it."),
 )
-agent_resume = _steer_agent(controls.resume_agent, gettext_lazy("{agent} is resumed."))
+post_agent_resume = _steer_agent(controls.resume_agent, gettext_lazy("{agent} is resumed."))
 
 
 @require_POST
-def start_agent(request: OwnerRequest, slug: str) -> HttpResponse:
+def post_agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
     """POST /agents/<slug>/start: starts its home session, and shows it."""
     found = get_object_or_404(access.agents_of(request.user), slug=slug)
     home = get_object_or_404(found.sessions, is_home=True)

@@ -35,7 +35,7 @@ from workspace.pages.cards.edit_form import PREFIX
 from workspace.pages.cards.facts import OptionFacts, facts_of, gate_facts, with_past
 from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
-from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, show
+from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, render_page
 from workspace.text.visible import visible_line
 
 NAMED = 3
@@ -45,7 +45,7 @@ WORDS_ARE_WRONG = frozenset({Reason.EMPTY, Reason.INVALID, Reason.REASON_REQUIRE
 
 
 @dataclass(frozen=True)
-class Posted:
+class PostedAnswer:
     """What an answer's form holds."""
 
     option: str
@@ -57,7 +57,7 @@ class Posted:
     edited: str = ""
 
     @classmethod
-    def of(cls, form: QueryDict) -> Posted:
+    def of(cls, form: QueryDict) -> PostedAnswer:
         """`send` says that words were sent: pressing it with none never becomes an option.
 
         `same` gives the answer to a stale card to the one in its place; it was confirmed there.
@@ -95,7 +95,7 @@ def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/answer: option or text, and the binding's fields as they were shown."""
     if request.method != "POST":
         return redirect("ask", ask_id)
-    posted = Posted.of(request.POST)
+    posted = PostedAnswer.of(request.POST)
     proposal = _proposal(request, ask_id, posted)
     pause = _first_press(request, ask_id, posted, proposal)
     if pause is not None:
@@ -111,9 +111,9 @@ def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     )
     if isinstance(result, Answered):
         found = find_ask(request.user, ask_id)
-        return done(request, found, _recorded(found, repeated=result.repeated))
+        return show_outcome(request, found, _recorded(found, repeated=result.repeated))
     if isinstance(result, Voted):
-        return done(request, find_ask(request.user, ask_id), _voted(result))
+        return show_outcome(request, find_ask(request.user, ask_id), _voted(result))
     return refused_card(request, result, posted, proposal=proposal)
 
 
@@ -127,7 +127,7 @@ def post_withdrawal(request: OwnerRequest, ask_id: int) -> HttpResponse:
     if isinstance(result, Refused):
         return refused_card(request, result, withdraw_typed=reason)
     found = find_ask(request.user, ask_id)
-    return done(
+    return show_outcome(
         request,
         found,
         _("You withdrew {agent}'s question. Nothing was approved.").format(agent=found.agent.slug),
@@ -143,14 +143,14 @@ def find_ask(person: User, ask_id: int) -> Ask:
     return with_votes([found])[0]
 
 
-def _proposal(request: OwnerRequest, ask_id: int, posted: Posted) -> AnswerProposal | None:
+def _proposal(request: OwnerRequest, ask_id: int, posted: PostedAnswer) -> AnswerProposal | None:
     """The changed call that a form asks to approve, if it changed it."""
     option, typed, whole = posted.option, posted.fields, posted.edited
     return proposals.proposal_of(request.user, ask_id, option=option, typed=typed, whole=whole)
 
 
 def _first_press(
-    request: OwnerRequest, ask_id: int, posted: Posted, proposal: AnswerProposal | None
+    request: OwnerRequest, ask_id: int, posted: PostedAnswer, proposal: AnswerProposal | None
 ) -> HttpResponse | None:
     """A destructive answer, or one that changes the call, is asked for twice.
 
@@ -176,7 +176,7 @@ def _first_press(
     return _respond(request, found, markup.ask_card(facts, csrf=get_token(request), state=state))
 
 
-def _wants_a_second_press(ask_id: int, posted: Posted) -> bool:
+def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
     """Nearly no answer does, so nothing else is read of the ask before it is known."""
     if not posted.option or posted.is_over:
         return False
@@ -187,7 +187,7 @@ def _wants_a_second_press(ask_id: int, posted: Posted) -> bool:
 def refused_card(
     request: OwnerRequest,
     refused: Refused,
-    posted: Posted | None = None,
+    posted: PostedAnswer | None = None,
     *,
     withdraw_typed: str = "",
     proposal: AnswerProposal | None = None,
@@ -228,7 +228,7 @@ def _fields_again(
     return proposal.fields(gate, refused.flaws)
 
 
-def _same_again(fresh: Ask, posted: Posted) -> OptionFacts | None:
+def _same_again(fresh: Ask, posted: PostedAnswer) -> OptionFacts | None:
     """The option that was chosen, if the fresh ask still offers it in the same words."""
     option, before = facts_of(fresh).option(posted.option), getattr(fresh, "supersedes", None)
     if option is None or before is None:
@@ -288,7 +288,7 @@ def _name_note(person: User, standing: access.Rights) -> SafeString:
     return markup.name_note(*(first or (None, None)))
 
 
-def done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
+def show_outcome(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
     if not request.htmx:
         messages.success(request, words)
         return redirect("needs_you")
@@ -309,7 +309,7 @@ def _respond(request: OwnerRequest, found: Ask, card: str, *, status: int = 200)
 
 
 def _page(request: OwnerRequest, found: Ask, card: str, *, status: int = 200) -> HttpResponse:
-    return show(request, "ask", "needs_you", status=status, ask=found, card=card)
+    return render_page(request, "ask", "needs_you", status=status, ask=found, card=card)
 
 
 def _voted(result: Voted) -> str:

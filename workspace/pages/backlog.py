@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from asks import backlog as undecided
 from asks.lifecycle import Reason
 from asks.refusals import Refused
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 
 
 @require_safe
@@ -26,7 +26,7 @@ def _page(
     page = page_of(undecided.backlog_asks(request.user), request)
     shown = {ask.pk for ask in page}
     where = refused.ask.pk if refused and refused.ask else None
-    return show(
+    return render_page(
         request,
         "backlog",
         "backlog",

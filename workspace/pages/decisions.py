@@ -13,7 +13,7 @@ from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Refusal
 from asks.queue import queries
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 
 #: The values of `?show=` with their labels on the page.
 FILTERS = {
@@ -36,7 +36,7 @@ def list_decisions(request: OwnerRequest) -> HttpResponse:
     query = "".join(
         f"{name}={value}&" for name, value in (("show", chosen), ("agent", slug)) if value
     )
-    return show(
+    return render_page(
         request,
         "decisions",
         "decisions",

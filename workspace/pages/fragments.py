@@ -29,7 +29,7 @@ HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
 """A message that says only that the server is there."""
 
 
-Held = frozenset[str]
+HeldCards = frozenset[str]
 """The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`."""
 
 
@@ -38,7 +38,7 @@ class Changes:
     """What brings a page up to date, and which cards it holds afterwards."""
 
     html: str
-    have: Held
+    have: HeldCards
 
 
 def events_html(events: Iterable[Event]) -> str:
@@ -57,7 +57,7 @@ def event_html(event: Event) -> str:
     return render_to_string("events/event.html", {"event": event})
 
 
-def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
+def queue_changes(person: AbstractBaseUser, have: HeldCards) -> Changes:
     """What is new and what is over on a page that shows this person's queue from its top."""
     return _changes(
         person,
@@ -67,14 +67,14 @@ def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
     )
 
 
-def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> Changes:
+def session_changes(person: AbstractBaseUser, session: Session, have: HeldCards) -> Changes:
     """The same for the page of one session: only its own asks are cards there."""
     asks = queries.open_asks(person).filter(session=session)
     return _changes(person, places.places_of(asks), [], have)
 
 
 def _changes(
-    person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: Held
+    person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: HeldCards
 ) -> Changes:
     held = dict(name.partition(".")[::2] for name in have)
     asked = {f"ask-{place.pk}": place for place in asks}
@@ -122,18 +122,18 @@ def _blocked(sessions: list[Session]) -> str:
     )
 
 
-def _gone(person: AbstractBaseUser, names: Held) -> str:
+def _gone(person: AbstractBaseUser, names: HeldCards) -> str:
     """Each card that is over, replaced by what came of it.
 
     A name that is no card of this person's is skipped.
     """
     asks = _numbers(names, "ask-")
     over = queries.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
-    settled = [oob(markup.settled_card(ask)) for ask in over]
+    settled = [replacing_card(markup.settled_card(ask)) for ask in over]
     known = {f"ask-{ask.pk}" for ask in over}
     known |= {f"session-{number}" for number in _numbers(names, "session-")}
     settled += [
-        oob(markup.moved_on_card(number, words=_("It is not blocked any more.")))
+        replacing_card(markup.moved_on_card(number, words=_("It is not blocked any more.")))
         for number in sorted(_numbers(names, "session-"))
     ]
     lost = [
@@ -179,11 +179,11 @@ def toast_html(words: str, *, href: str = "", link: str = "") -> SafeString:
     return assembled(f'<div id="toasts" hx-swap-oob="beforeend">{toast}</div>')
 
 
-def oob(card: str) -> SafeString:
+def replacing_card(card: str) -> SafeString:
     """A card that takes the place of the one with its id, wherever that is on the page."""
     return assembled(card.replace("<article ", '<article hx-swap-oob="true" ', 1))
 
 
-def held_fragments(names: str) -> Held:
+def held_fragments(names: str) -> HeldCards:
     """The cards that a page says it holds: `ask-1.0,session-2`, at most 500 of them."""
     return frozenset(name for name in names.split(",")[:500] if 0 < len(name) < 40)

@@ -14,7 +14,7 @@ from agents import controls
 from agents.lifecycle import RunStatus, SessionState
 from agents.models import Run, Session
 from asks import access
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 
 
 def given_up_of(person: AbstractBaseUser) -> QuerySet[Session]:
@@ -33,7 +33,9 @@ def given_up_of(person: AbstractBaseUser) -> QuerySet[Session]:
 @require_safe
 def list_given_up(request: OwnerRequest) -> HttpResponse:
     """GET /given-up/: every session that was given up."""
-    return show(request, "given_up", "agents", page=page_of(given_up_of(request.user), request))
+    return render_page(
+        request, "given_up", "agents", page=page_of(given_up_of(request.user), request)
+    )
 
 
 @require_POST

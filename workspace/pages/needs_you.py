@@ -20,7 +20,7 @@ from asks.queue import queries
 from asks.queue.places import PAGE_SIZE, QUIET, CardPlace
 from workspace.pages import fragments
 from workspace.pages.cards import markup
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.session_pane import SessionPane, pane_of
 
 
@@ -31,7 +31,7 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
     blocked = queue_places.blocked_places(request.user)
     others = queue_places.others(request.user)
     quiet = [session for session in others if session.status not in WORKING]
-    return show(
+    return render_page(
         request,
         "needs_you",
         "needs_you",

@@ -35,7 +35,7 @@ def page_of(rows: QuerySet[Any], request: HttpRequest) -> Page[Any]:
     return Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
 
 
-def show(
+def render_page(
     request: HttpRequest, name: str, here: str, *, status: int = 200, **context: object
 ) -> HttpResponse:
     """A whole page. `here` is the entry of the navigation that it belongs to."""

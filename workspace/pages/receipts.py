@@ -20,7 +20,7 @@ from asks.models import Anchor, Ask, Grant, LedgerRecord
 from asks.queue import queries
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 from workspace.templatetags.words import age_in_words
 
 DEVICES = {
@@ -63,7 +63,7 @@ def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
         raise Http404
     with_votes([ask])
     verdict = getattr(ask, "verdict", None)
-    return show(
+    return render_page(
         request,
         "receipt",
         "decisions",

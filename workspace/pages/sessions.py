@@ -21,7 +21,7 @@ from asks import access
 from asks.queue import places, queries
 from workspace.pages import fragments
 from workspace.pages.cards import markup
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 PAGE = 200
 """Events on one page of a thread."""
@@ -35,7 +35,7 @@ def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
     events = _thread(found, before)
     mine = queries.open_asks(request.user).filter(session=found)
     csrf = get_token(request)
-    return show(
+    return render_page(
         request,
         "session",
         "agents",
@@ -116,7 +116,9 @@ def _not_sent(
     typed, csrf = text.replace("\x00", "\ufffd"), get_token(request)
     if not request.htmx:
         composer = fragments.composer_html(found, csrf=csrf, refused=words, typed=typed)
-        return show(request, "message", "agents", status=status, session=found, composer=composer)
+        return render_page(
+            request, "message", "agents", status=status, session=found, composer=composer
+        )
     if request.POST.get("from") == "card":
         said = markup.last_words([found]).get(found.pk, "")
         html: str = markup.blocked_card(found, csrf=csrf, said=said, refused=words, typed=typed)
@@ -140,9 +142,9 @@ def _steer_session(
     return view
 
 
-session_start = _steer_session(controls.start_session, gettext_lazy("{agent} is started."))
-session_resume = _steer_session(controls.resume_session, gettext_lazy("{agent} is resumed."))
-session_stop = _steer_session(
+post_session_start = _steer_session(controls.start_session, gettext_lazy("{agent} is started."))
+post_session_resume = _steer_session(controls.resume_session, gettext_lazy("{agent} is resumed."))
+post_session_stop = _steer_session(
     controls.stop_session,
     gettext_lazy("The run of {agent} is stopped. The next run gets what it was given."),
 )

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 from agents.models import Agent
 from asks import access, delegation
 from workspace.pages.account.hours import ZONE
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 
 class DelegationForm(forms.Form):
@@ -81,7 +81,7 @@ def show_delegations(request: OwnerRequest) -> HttpResponse:
     if form.is_valid() and _delegated(request, form):
         messages.success(request, _("It is delegated."))
         return redirect("delegations")
-    return show(
+    return render_page(
         request,
         "delegations",
         "needs_you",

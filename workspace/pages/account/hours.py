@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods
 
 from asks.policies import personal_hours
 from asks.policies.working_hours import DAYS, WORKING_DAYS, WorkingHours
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 #: Where a login remembers its person's zone, so that no page has to ask the database.
 ZONE = "zone"
@@ -67,7 +67,7 @@ def edit_hours(request: OwnerRequest) -> HttpResponse:
         return redirect("hours")
     status = 422 if form.is_bound else 200
     zones = sorted(available_timezones())
-    return show(
+    return render_page(
         request, "hours", "hours", status=status, form=form, kept=kept is not None, zones=zones
     )
 

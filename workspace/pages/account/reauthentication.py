@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from agents.db.expressions import database_now
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 KEY = "proved_at"
 
@@ -47,10 +47,10 @@ class ProofForm(forms.Form):
 
 @receiver(user_logged_in, dispatch_uid="workspace.pages.reauthentication")
 def _remember(request: HttpRequest, **__: object) -> None:
-    remember(request)
+    remember_proof(request)
 
 
-def remember(request: HttpRequest) -> None:
+def remember_proof(request: HttpRequest) -> None:
     """Store that the person proves who they are now."""
     request.session[KEY] = database_now().isoformat()
 
@@ -72,7 +72,7 @@ def confirm_identity(request: OwnerRequest) -> HttpResponse:
         back = "/"
     form = ProofForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid():
-        remember(request)
+        remember_proof(request)
         return redirect(back)
     status = 422 if form.is_bound else 200
-    return show(request, "prove", "needs_you", status=status, form=form, back=back)
+    return render_page(request, "prove", "needs_you", status=status, form=form, back=back)
