@@ -1,4 +1,4 @@
-"""What one person's open pages are told about their queue: worked out once for all of them."""
+"""Changes of one person's queue, computed once for all their open pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workspace.pages.fragments import Changes, HeldCards, queue_changes
 
 
 class QueueView:
-    """One person's queue. Pages that hold the same cards share one reading of it."""
+    """One person's queue. Pages with the same cards share one read."""
 
     def __init__(self, person: User) -> None:
         self.person = person
@@ -23,13 +23,13 @@ class QueueView:
         self._reading = asyncio.Lock()
 
     def moved(self) -> None:
-        """The queue changed: what was read before it is worth nothing."""
+        """Discard what was read: the queue changed."""
         self._version += 1
         self._found.clear()
         self._count = None
 
     async def changes(self, have: HeldCards) -> Changes:
-        """What turns a page that holds ``have`` into the present queue."""
+        """Return the changes from the cards in ``have`` to the present queue."""
         async with self._reading:
             if have in self._found:
                 return self._found[have]
@@ -40,7 +40,7 @@ class QueueView:
             return found
 
     async def count(self) -> int:
-        """How many cards wait on the person."""
+        """Return the number of cards that wait for the person."""
         async with self._reading:
             if self._count is not None:
                 return self._count
