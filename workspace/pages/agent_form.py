@@ -1,4 +1,4 @@
-"""The form that connects a command-line agent: what is typed, checked field by field."""
+"""The form that connects a command-line agent, with the checks of its fields."""
 
 from __future__ import annotations
 

@@ -19,12 +19,14 @@ def wake_in_words(stored: dict[str, Any]) -> str:
         return _("Its wake policy cannot be read.")
     match policy:
         case wake_policy.Continuous():
-            interval = span(policy.every_seconds)
+            interval = duration_in_words(policy.every_seconds)
             return _(
                 "On and on: {interval} after it did something, later while there is nothing."
             ).format(interval=interval)
         case wake_policy.Schedule(cron=None):
-            return _("Every {interval}.").format(interval=span(policy.every_seconds or 0))
+            return _("Every {interval}.").format(
+                interval=duration_in_words(policy.every_seconds or 0)
+            )
         case wake_policy.Schedule():
             return _("By the cron line {cron} in {zone}.").format(
                 cron=policy.cron, zone=policy.time_zone
@@ -35,7 +37,7 @@ def wake_in_words(stored: dict[str, Any]) -> str:
             return _("Only when a person starts it.")
 
 
-def span(seconds: int) -> str:
+def duration_in_words(seconds: int) -> str:
     """Return a duration in the largest unit that divides it: `45 s`, `10 min`, `3 days`."""
     if seconds and seconds % 86_400 == 0:
         days = seconds // 86_400

@@ -1,6 +1,6 @@
-"""Pages for what went wrong: one clear sentence, what was typed, and a way on.
+"""Error pages: one clear sentence, what was typed, and a link to continue.
 
-None needs the database.
+They work without the database.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOO_OLD = gettext_lazy(
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form whose token is not this sign-in's. Nothing was done; what was typed is given back."""
+    """Reject a form whose token belongs to another sign-in. Return what was typed."""
     del reason  # says which check failed, which helps an attacker more than an owner
     return problem(
         request, 403, _("Nothing was recorded"), str(TOO_OLD), link=_("Open the page again")
@@ -38,7 +38,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Also what a stranger gets for somebody else's things."""
+    """Answer 404 also for things that belong to somebody else."""
     del exception
     words = _("There is nothing at this address, or it is not yours.")
     return problem(request, 404, _("Not found"), words)
@@ -50,7 +50,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:
-    """A form from a tab whose sign-in has ended. Nothing was done; what was typed is given back."""
+    """Reject a form from a tab whose sign-in has ended. Return what was typed."""
     words = _(
         "You were signed out, so nothing was recorded. Sign in to come back to where you were."
     )

@@ -1,4 +1,4 @@
-"""The receipt of a decision: what was shown, what was decided, what came of it, and how it is proved."""
+"""The receipt of a decision: what was shown and decided, its effects and its proof."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from asks.models import Anchor, Ask, Grant, LedgerRecord
 from asks.queue import queries
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 from workspace.templatetags.words import age_in_words
 
 DEVICES = {
@@ -37,7 +37,7 @@ DOORS = {
 
 @dataclass(frozen=True)
 class ReceiptProof:
-    """What the ledger says of a decision. ``broken`` says what does not hold, in words."""
+    """The ledger record of a decision. ``broken`` describes a failed check."""
 
     record: LedgerRecord | None
     facts: dict[str, Any]
@@ -46,7 +46,7 @@ class ReceiptProof:
 
     @property
     def principal(self) -> str:
-        """Who signed, as the allowed-signers file calls them."""
+        """The signer's name in the allowed-signers file."""
         return str((self.facts.get("proof") or {}).get("principal", ""))
 
     @property
@@ -56,14 +56,14 @@ class ReceiptProof:
 
 @require_safe
 def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """GET /decisions/<ask id>/receipt/: of an ask that is over, for the owners of its agent."""
+    """GET /decisions/<ask id>/receipt/: show a closed ask's receipt to the owners of its agent."""
     mine = access.asks_of(request.user).filter(pk=ask_id).exclude(status=AskStatus.OPEN)
     ask = with_past(queries.with_card_facts(mine)).first()
     if ask is None:
         raise Http404
     with_votes([ask])
     verdict = getattr(ask, "verdict", None)
-    return show(
+    return render_page(
         request,
         "receipt",
         "decisions",
@@ -80,14 +80,14 @@ def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
 
 
 def _grant(ask: Ask) -> Grant | None:
-    """What the decision released, with whether it was taken and how that ended."""
+    """Return the grant of the decision with its redemption and effect."""
     return Grant.objects.filter(ask=ask).select_related("redemption__effect").first()
 
 
 def _carried(ask: Ask) -> list[InboxItem]:
-    """What was owed to the session because of this decision, with the run that holds or carried it."""
-    owed = InboxItem.objects.filter(session=ask.session, kind=InboxKind.VERDICT)
-    return list(owed.filter(data__ask_id=ask.pk).select_related("leased_by").order_by("pk"))
+    """Return the inbox items that deliver this decision, with the runs that claimed them."""
+    items = InboxItem.objects.filter(session=ask.session, kind=InboxKind.VERDICT)
+    return list(items.filter(data__ask_id=ask.pk).select_related("leased_by").order_by("pk"))
 
 
 def _proof(ask: Ask) -> ReceiptProof:

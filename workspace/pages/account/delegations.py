@@ -1,4 +1,4 @@
-"""In whose names the reader answers, who answers in the reader's, and how that begins and ends."""
+"""Delegations given and received: list, create and revoke them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from django.views.decorators.http import require_http_methods
 from agents.models import Agent
 from asks import access, delegation
 from workspace.pages.account.hours import ZONE
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 
 class DelegationForm(forms.Form):
-    """Who, for which agent, until when, and why. Days begin and end at midnight of the zone."""
+    """A delegate, an agent, a period and a reason. Days begin and end at midnight of the zone."""
 
     to = forms.CharField(label=gettext_lazy("Who answers for you"), max_length=150)
     agent = forms.ModelChoiceField(
@@ -66,7 +66,7 @@ class DelegationForm(forms.Form):
             ) from error
 
     def moment(self, field: str, *, end: bool = False) -> datetime | None:
-        """When the day of a field begins or ends, in UTC."""
+        """Return the UTC moment at which the day of a field begins or ends."""
         day = self.cleaned_data.get(field)
         if day is None:
             return None
@@ -76,12 +76,12 @@ class DelegationForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_delegations(request: OwnerRequest) -> HttpResponse:
-    """GET /delegations/: both directions. POST: delegates."""
+    """GET /delegations/: list both directions. POST: create a delegation."""
     form = DelegationForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid() and _delegated(request, form):
         messages.success(request, _("It is delegated."))
         return redirect("delegations")
-    return show(
+    return render_page(
         request,
         "delegations",
         "needs_you",
@@ -113,7 +113,7 @@ def _delegated(request: OwnerRequest, form: DelegationForm) -> bool:
 
 @require_http_methods(["POST"])
 def post_revocation(request: OwnerRequest, delegation_id: int) -> HttpResponse:
-    """POST /delegations/<id>/revoke: by either of the two, at once."""
+    """POST /delegations/<id>/revoke: revoke it at once; either person may."""
     if not delegation.revoke_delegation(delegation_id=delegation_id, by=request.user):
         raise Http404
     messages.success(request, _("The delegation has ended."))

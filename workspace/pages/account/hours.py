@@ -1,4 +1,4 @@
-"""The reader's own time zone and working hours: clocks are shown in it, deadlines count them."""
+"""The reader's time zone, used by the clocks, and working hours, used by deadlines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from django.views.decorators.http import require_http_methods
 
 from asks.policies import personal_hours
 from asks.policies.working_hours import DAYS, WORKING_DAYS, WorkingHours
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
-#: Where a login remembers its person's zone, so that no page has to ask the database.
+#: Session key of the person's zone, so that no page queries the database for it.
 ZONE = "zone"
 _NAMES = [WEEKDAYS[day] for day in range(7)]
 
@@ -52,7 +52,7 @@ class HoursForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit_hours(request: OwnerRequest) -> HttpResponse:
-    """GET /hours: what is kept. POST: keeps it; with `forget`, nothing any more."""
+    """GET /hours: show the saved hours. POST: save them, or clear them with `forget`."""
     if request.method == "POST" and "forget" in request.POST:
         personal_hours.clear_hours(request.user)
         request.session.pop(ZONE, None)
@@ -62,17 +62,17 @@ def edit_hours(request: OwnerRequest) -> HttpResponse:
     form = HoursForm(
         request.POST if request.method == "POST" else None, initial=_initial(kept) if kept else {}
     )
-    if form.is_valid() and _kept(request, form):
+    if form.is_valid() and _save_hours(request, form):
         messages.success(request, _("Your hours are saved."))
         return redirect("hours")
     status = 422 if form.is_bound else 200
     zones = sorted(available_timezones())
-    return show(
+    return render_page(
         request, "hours", "hours", status=status, form=form, kept=kept is not None, zones=zones
     )
 
 
-def _kept(request: OwnerRequest, form: HoursForm) -> bool:
+def _save_hours(request: OwnerRequest, form: HoursForm) -> bool:
     """Save the hours. Return False and fill in the form's errors if they are invalid."""
     try:
         saved = personal_hours.set_hours(request.user, form.cleaned_data)

@@ -1,6 +1,6 @@
-"""When a person last proved who they are, and the page on which they do so once more.
+"""When a person last proved their identity, and the page to do so again.
 
-Signing in proves it. The moment stands in the login's own session, by the database's clock.
+Signing in counts as proof. The login's session stores the moment by the database's clock.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from agents.db.expressions import database_now
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 KEY = "proved_at"
 
 
 class ProofForm(forms.Form):
-    """The password of whoever is signed in. Too many wrong ones are throttled as at signing in."""
+    """The password of the signed-in person. Wrong attempts are throttled like sign-ins."""
 
     password = forms.CharField(
         max_length=4096, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
@@ -47,11 +47,11 @@ class ProofForm(forms.Form):
 
 @receiver(user_logged_in, dispatch_uid="workspace.pages.reauthentication")
 def _remember(request: HttpRequest, **__: object) -> None:
-    remember(request)
+    remember_proof(request)
 
 
-def remember(request: HttpRequest) -> None:
-    """Store that the person proves who they are now."""
+def remember_proof(request: HttpRequest) -> None:
+    """Store that the person proved their identity now."""
     request.session[KEY] = database_now().isoformat()
 
 
@@ -66,13 +66,13 @@ def proved_at(request: HttpRequest) -> datetime | None:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm_identity(request: OwnerRequest) -> HttpResponse:
-    """GET and POST /prove?next=…: the password once more, then back to where it was asked for."""
+    """GET and POST /prove?next=…: ask for the password, then return to the page that required it."""
     back = request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(back, {request.get_host()}):
         back = "/"
     form = ProofForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid():
-        remember(request)
+        remember_proof(request)
         return redirect(back)
     status = 422 if form.is_bound else 200
-    return show(request, "prove", "needs_you", status=status, form=form, back=back)
+    return render_page(request, "prove", "needs_you", status=status, form=form, back=back)

@@ -1,4 +1,4 @@
-"""What a policy asks of those who answer, in words for a card: how many, who not, by when."""
+"""The policy's rules for an ask, as sentences for its card."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from asks.policies.terms import AskTerms
 
 @dataclass(frozen=True)
 class RuleFacts:
-    """The rules of one ask; an empty text is a rule that does not apply."""
+    """The rules of one ask; an empty text means that the rule does not apply."""
 
     quorum: str = ""
     votes: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class RuleFacts:
 
 
 def with_votes(asks: Iterable[Ask]) -> list[Ask]:
-    """The same asks with their votes: one query, and none where nobody votes."""
+    """Prefetch the votes of asks: one query, or none if nobody votes."""
     found = list(asks)
     voted_on = [ask for ask in found if terms.terms_of(ask).many_decide]
     if voted_on:
@@ -56,7 +56,7 @@ def with_votes(asks: Iterable[Ask]) -> list[Ask]:
 
 
 def rules_of(ask: Ask) -> RuleFacts:
-    """Reads an ask that came `with_votes`, with its claim and its group."""
+    """Read the rules from an ask loaded `with_votes`, with its claim and group."""
     kept, gate = terms.terms_of(ask), binding.gate_of(ask)
     return RuleFacts(
         quorum=_quorum(kept) if kept.many_decide else "",
@@ -79,7 +79,7 @@ def rules_of(ask: Ask) -> RuleFacts:
 
 
 def _may_be_claimed(ask: Ask, kept: AskTerms) -> bool:
-    """Only where there is a team, of whom one decides."""
+    """Whether a team answers and one member decides."""
     team = ask.answered_by is not None or (getattr(ask, "team", None) or 1) > 1
     return team and not kept.many_decide and not ask.money_critical
 
@@ -133,7 +133,7 @@ def _proof(kept: AskTerms) -> str:
 
 
 def _deadline(ask: Ask, kept: AskTerms) -> str:
-    """The deadline on the clocks of those whose hours are counted, at most three."""
+    """Return the deadline in the time zones whose hours count, at most three."""
     if ask.expires_at is None:
         return ""
     zones = list(dict.fromkeys(hours.zone for hours in kept.calendars))[:3]
@@ -148,7 +148,7 @@ def _deadline(ask: Ask, kept: AskTerms) -> str:
 
 @dataclass(frozen=True)
 class ChangeFacts:
-    """What changed since the ask that this one stands in for was looked at."""
+    """The differences from the ask that this one replaces."""
 
     prompt: tuple[Piece, ...]
     values: tuple[tuple[str, str, str], ...]
@@ -158,7 +158,7 @@ class ChangeFacts:
 
 
 def changes_of(ask: Ask) -> ChangeFacts | None:
-    """Reads an ask that came with the one it replaced, if it replaced one and something differs."""
+    """Compare an ask with the one it replaces; None without one or without a difference."""
     before = getattr(ask, "supersedes", None)
     found = difference.compare_asks(before, ask) if before is not None else Difference()
     if not found:
@@ -179,7 +179,7 @@ def _both(change: tuple[object, object]) -> dict[str, object]:
 
 
 def _to_list(found: Difference) -> tuple[ValueChange, ...]:
-    """Values inside of others; those at the top stand with the action itself."""
+    """Return nested values; the card shows top-level ones with the action."""
     nested = tuple(one for one in found.params if set(one.path) & {".", "["})
     return (*nested, *found.files, *found.rules)
 
