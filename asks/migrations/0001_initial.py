@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Databases of the time before 0.1.0 have these applied; they are taken over as they are.
+    # A database from before 0.1.0 has applied these migrations; it counts this one as applied.
     replaces = [
         ("asks", "0001_asks_and_decisions"),
         ("asks", "0003_ledger"),
