@@ -37,7 +37,7 @@ def cancel_run(session: LockedSession, run: Run) -> None:
 
 
 def set_requester(session: LockedSession, person_id: int | None) -> None:
-    """Set for whom a session works: the person who started it or wrote to it last, or nobody.
+    """Set the requester of a session: the person who started it or wrote to it last, or nobody.
 
     ``queue_next_run`` stores it.
     """

@@ -62,8 +62,8 @@ class Audited(ReadOnly, AuditedAdmin):
             if not self.admin_site.is_registered(model):
                 continue
             query = urlencode({f"{relation.field.name}__id__exact": shown.pk})
-            words = f"{model._meta.verbose_name_plural} ({relation.field.verbose_name})"
-            yield f"{_page(model, 'changelist')}?{query}", words
+            label = f"{model._meta.verbose_name_plural} ({relation.field.verbose_name})"
+            yield f"{_page(model, 'changelist')}?{query}", label
 
 
 class AuditedTable(ReadOnly, AuditedInline):
@@ -100,7 +100,7 @@ def _page(model: type[Model], page: str, *key: object) -> str:
 
 
 class PersonFilter(admin.FieldListFilter):
-    """Filter by one person, who is found by typing the beginning of their name."""
+    """Filter by one person. Typing the beginning of a name finds the person."""
 
     template = "admin/person_filter.html"
     field: ForeignKey[Any, Any]

@@ -81,7 +81,7 @@ def notify_login_ended(session_key: str) -> None:
 
 
 def login_digest(session_key: str) -> str:
-    """Return the digest that stands for a login's session key in hints."""
+    """Return the digest that replaces a login's session key in hints."""
     return hashlib.sha256(session_key.encode()).hexdigest()[:32]
 
 

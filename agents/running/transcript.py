@@ -147,7 +147,7 @@ class Transcript:
     def _numbered(
         self, kind: str, actor: str, text: str = "", data: dict[str, Any] | None = None
     ) -> NewEvent:
-        """Return an event with a key of its own: it is stored once, even if its write is repeated."""
+        """Return an event with a unique key: it is stored once, even if its write is repeated."""
         self._count += 1
         return NewEvent(kind, actor, text, data or {}, f"{self._turn.epoch}:{self._count}")
 
