@@ -1,4 +1,4 @@
-"""Each anchor follows the one before it, is signed by a key we trust, and none is missing."""
+"""Check that the anchors are chained, signed by a trusted key, and complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from asks.models import Anchor
 
 @dataclass
 class Anchors:
-    """What all anchors together say."""
+    """The result of reading all anchors: their number, the last hash, and every anchored head."""
 
     count: int = 0
     last: str = GENESIS
@@ -25,10 +25,10 @@ class Anchors:
 
 
 def check_anchors(*, noted: dict[int, str], expect: str = "") -> Anchors:
-    """Every anchor, checked. Raises BrokenLedger.
+    """Check every anchor and return their heads. Raises BrokenLedger.
 
-    ``noted`` are those this machine wrote down, read before the database; ``expect`` is a hash that
-    must be among them.
+    ``noted`` holds the anchors in this machine's log as {number: hash}; read it before the database.
+    ``expect`` is the hash of an anchor that must exist.
     """
     found, hashes = Anchors(), {}
     trusted = signing_key.trusted_keys()
@@ -37,9 +37,9 @@ def check_anchors(*, noted: dict[int, str], expect: str = "") -> Anchors:
         hashes[anchor.number] = anchor.hash
     for number, digest in sorted(noted.items()):
         if hashes.get(number) != digest:
-            raise _broken(number, f"this machine signed it as {digest}, and that is gone")
+            raise _broken(number, f"this machine signed it as {digest}, and that anchor is missing")
     if expect and expect not in hashes.values():
-        raise BrokenLedger("anchors", f"the anchor {expect} that you expect is not among them")
+        raise BrokenLedger("anchors", f"the expected anchor {expect} is missing")
     return found
 
 
@@ -55,10 +55,12 @@ def _take(found: Anchors, anchor: Anchor, trusted: frozenset[str]) -> None:
 def _checked(anchor: Anchor, trusted: frozenset[str]) -> dict[str, Any]:
     text = anchor.body.encode()
     if hashlib.sha256(text).hexdigest() != anchor.hash:
-        raise _broken(anchor.number, "its body is not what its hash says")
+        raise _broken(anchor.number, "its body does not match its hash")
     if anchor.public_key not in trusted:
-        why = f"nobody here trusts the key {anchor.public_key}"
-        raise _broken(anchor.number, f"{why}; LEDGER_TRUSTED_KEYS names other machines' keys")
+        why = f"the key {anchor.public_key} is not trusted"
+        raise _broken(
+            anchor.number, f"{why}; add the keys of other machines to LEDGER_TRUSTED_KEYS"
+        )
     signed = signing_key.is_signed(
         anchors.PREFIX + text, signature=anchor.signature, public_key=anchor.public_key
     )
@@ -66,7 +68,7 @@ def _checked(anchor: Anchor, trusted: frozenset[str]) -> dict[str, Any]:
         raise _broken(anchor.number, "its signature is not valid")
     body: dict[str, Any] = json.loads(text)
     if (body["number"], body["at"]) != (anchor.number, iso_moment(anchor.at)):
-        raise _broken(anchor.number, "its columns do not say what its body says")
+        raise _broken(anchor.number, "its columns do not match its body")
     return body
 
 
