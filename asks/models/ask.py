@@ -154,7 +154,7 @@ class Ask(models.Model):
 
 
 class Option(models.Model):
-    """An offered answer. The agent receives its ``key``, never the label."""
+    """An offered answer. Agents match its ``key``; people read its ``label``."""
 
     ask = models.ForeignKey(Ask, on_delete=models.CASCADE, related_name="options")
     key = models.CharField(max_length=100)
