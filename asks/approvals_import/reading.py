@@ -119,17 +119,17 @@ def _own_paragraphs(inner: Sequence[Token]) -> Iterator[str]:
 
 def _lines(content: str) -> Iterator[str]:
     """Iterate over a paragraph, split at the lines that list options."""
-    kept: list[str] = []
+    lines: list[str] = []
     for line in content.split("\n"):
         if _OPTIONS.match(line):
-            if kept:
-                yield "\n".join(kept)
-            kept = []
+            if lines:
+                yield "\n".join(lines)
+            lines = []
             yield line
         else:
-            kept.append(line)
-    if kept:
-        yield "\n".join(kept)
+            lines.append(line)
+    if lines:
+        yield "\n".join(lines)
 
 
 def _is_checkbox(tokens: Sequence[Token], place: int) -> bool:

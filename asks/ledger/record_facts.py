@@ -184,13 +184,13 @@ ORDER BY a.id LIMIT 1""",
     "extended ask": """
 SELECT a.id FROM asks_ask a LEFT JOIN (
   SELECT r.subject, count(*) AS times FROM asks_ledgerrecord r WHERE r.kind = 'extended'
-  GROUP BY r.subject) AS told ON told.subject = 'ask:' || a.id
-WHERE a.extended <> coalesce(told.times, 0) ORDER BY a.id LIMIT 1""",
+  GROUP BY r.subject) AS recorded ON recorded.subject = 'ask:' || a.id
+WHERE a.extended <> coalesce(recorded.times, 0) ORDER BY a.id LIMIT 1""",
     "escalated ask": """
 SELECT a.id FROM asks_ask a LEFT JOIN (
   SELECT DISTINCT r.subject FROM asks_ledgerrecord r WHERE r.kind = 'escalated'
-) AS told ON told.subject = 'ask:' || a.id
-WHERE a.escalated_to_id IS NOT NULL AND told.subject IS NULL ORDER BY a.id LIMIT 1""",
+) AS recorded ON recorded.subject = 'ask:' || a.id
+WHERE a.escalated_to_id IS NOT NULL AND recorded.subject IS NULL ORDER BY a.id LIMIT 1""",
     "dropped ask": """
 SELECT d.ask_id FROM asks_dropped d WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'dropped' AND r.subject = 'ask:' || d.ask_id)

@@ -50,7 +50,7 @@ class ChannelError(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class DecisionFile:
     """A decision file. If it could not be read, ``flaw`` is the reason."""
 
     name: str
@@ -139,7 +139,7 @@ def _unknown(allowed: bytes) -> list[str]:
             raise ChannelError(
                 f"{settings.SIGNED_CHANNEL} contains more than {MOST_FILES} decisions."
             )
-        digests = {found.digest(allowed): name for name in names if (found := _read(name, folder))}
+        digests = {file.digest(allowed): name for name in names if (file := _read(name, folder))}
     known = SignedFile.objects.filter(digest__in=digests).values_list("digest", flat=True)
     return sorted(digests[digest] for digest in digests.keys() - set(known))
 
@@ -155,17 +155,17 @@ def _folder() -> Iterator[int]:
         ) from error
 
 
-def _read(name: str, folder: int) -> Found | None:
+def _read(name: str, folder: int) -> DecisionFile | None:
     """Read a decision file and its signature. Return None while either is missing or changing."""
     try:
         document = safe_files.read_file(name, at=folder, most=MOST_DOCUMENT)
-        return Found(
+        return DecisionFile(
             name, document, safe_files.read_file(f"{name}.sig", at=folder, most=MOST_SIGNATURE)
         )
     except safe_files.Changing:
         return None
     except safe_files.UnreadableFile as why:
-        return Found(name, flaw=str(why))
+        return DecisionFile(name, flaw=str(why))
 
 
 def _look(name: str, allowed: bytes, verifier: sshsig.Verifier) -> Seen | None:
@@ -174,18 +174,18 @@ def _look(name: str, allowed: bytes, verifier: sshsig.Verifier) -> Seen | None:
     Return None if the file is missing or changing, or if another worker has judged it.
     """
     with _folder() as folder:
-        found = _read(name, folder)
-    if found is None:
+        file = _read(name, folder)
+    if file is None:
         return None
     try:
-        return _judge_once(found, allowed, verifier)
+        return _judge_once(file, allowed, verifier)
     except IntegrityError:
         log.info("Another worker has already judged %s.", name)
         return None
 
 
 @transaction.atomic
-def _judge_once(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Seen:
+def _judge_once(file: DecisionFile, allowed: bytes, verifier: sshsig.Verifier) -> Seen:
     judged = _judge(file, allowed, verifier)
     answered = judged.result if isinstance(judged.result, Answered) else None
     why = _why(judged.result)
@@ -212,7 +212,7 @@ def _refusal_of(judged: Judged) -> Refusal:
     return Refusal.objects.filter(via="signed", ask_ref=judged.ask_ref).latest("pk")
 
 
-def _judge(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
+def _judge(file: DecisionFile, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
     """Verify the signature first, then decide. No claim in the file counts before that."""
     claims = document.claims_in(file.document)
     ask_ref = printable(str(claims.get("ask", file.name)), 64)

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents import actors
 from agents.events.log import record_event
@@ -20,15 +22,22 @@ from asks.models import Ask, Refusal
 from asks.refusals import Refused, number_of
 
 _DETAILS = {
-    Reason.NOT_FOUND: "The file does not name a question that is decided by signature.",
+    Reason.NOT_FOUND: gettext_noop(
+        "The file does not name a question that is decided by signature."
+    ),
     Reason.UNKNOWN_OPTION: str(Reason.UNKNOWN_OPTION.label),
-    Reason.STALE: "The signed document does not match the question. Nothing was approved.",
+    Reason.STALE: gettext_noop(
+        "The signed document does not match the question. Nothing was approved."
+    ),
 }
 
 
 def record_unproven(flaw: str, *, ask_ref: str, file: str) -> Refused:
     """Record a file without a valid signature. Its author is unknown, so no person is recorded."""
-    detail = f"{printable(file, 120)}: {printable(flaw, 300)}. Nothing was approved."
+    detail = _("%(file)s: %(flaw)s. Nothing was approved.") % {
+        "file": printable(file, 120),
+        "flaw": printable(flaw, 300),
+    }
     number = number_of(ask_ref)
     ask = Ask.objects.filter(pk=number, money_critical=True).first() if number else None
     row = _record(Reason.UNPROVEN, detail, ask=ask, ask_ref=ask_ref, submitted={"file": file})
@@ -40,7 +49,7 @@ def record_signed_refusal(
     reason: Reason, *, ask: Ask | None, ask_ref: str, claims: dict[str, Any], by: User
 ) -> Refused:
     """Record a file that is validly signed by ``by`` but decides nothing."""
-    detail = _DETAILS[reason]
+    detail = _(_DETAILS[reason])
     submitted = {key: printable(json.dumps(value), 400) for key, value in list(claims.items())[:20]}
     row = _record(reason, detail, ask=ask, ask_ref=ask_ref, submitted=submitted, by=by)
     if ask is not None and access.may_see(by, ask):

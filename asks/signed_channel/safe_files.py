@@ -79,8 +79,8 @@ def _read_open(handle: int, name: str, at: int, most: int) -> bytes:
     return content
 
 
-def _marks(found: os.stat_result) -> tuple[int, ...]:
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_nlink)
+def _marks(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_nlink)
 
 
 def _now_elsewhere(name: str, at: int, opened: os.stat_result) -> bool:

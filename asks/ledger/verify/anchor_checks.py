@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from agents.text.canonical_json import iso_moment
 from asks.ledger import anchors, signing_key
 from asks.ledger.chain import GENESIS, VERSION
@@ -30,45 +32,53 @@ def check_anchors(*, noted: dict[int, str], expect: str = "") -> Anchors:
     ``noted`` holds the anchors in this machine's log as {number: hash}; read it before the database.
     ``expect`` is the hash of an anchor that must exist.
     """
-    found, hashes = Anchors(), {}
+    result, hashes = Anchors(), {}
     trusted = signing_key.trusted_keys()
     for anchor in Anchor.objects.order_by("number").iterator():
-        _take(found, anchor, trusted)
+        _take(result, anchor, trusted)
         hashes[anchor.number] = anchor.hash
     for number, digest in sorted(noted.items()):
         if hashes.get(number) != digest:
-            raise _broken(number, f"this machine signed it as {digest}, and that anchor is missing")
+            raise _broken(
+                number,
+                _("this machine signed it as %(digest)s, and that anchor is missing")
+                % {"digest": digest},
+            )
     if expect and expect not in hashes.values():
-        raise BrokenLedger("anchors", f"the expected anchor {expect} is missing")
-    return found
+        raise BrokenLedger(
+            "anchors", _("the expected anchor %(digest)s is missing") % {"digest": expect}
+        )
+    return result
 
 
-def _take(found: Anchors, anchor: Anchor, trusted: frozenset[str]) -> None:
+def _take(result: Anchors, anchor: Anchor, trusted: frozenset[str]) -> None:
     body = _checked(anchor, trusted)
-    if (body["v"], body["number"], body["prev"]) != (VERSION, found.count + 1, found.last):
-        raise _broken(anchor.number, f"it does not follow anchor {found.count}")
+    if (body["v"], body["number"], body["prev"]) != (VERSION, result.count + 1, result.last):
+        raise _broken(
+            anchor.number, _("it does not follow anchor %(number)d") % {"number": result.count}
+        )
     for chain, (seq, digest) in body["heads"].items():
-        found.heads.setdefault(chain, {})[seq] = digest
-    found.count, found.last = found.count + 1, anchor.hash
+        result.heads.setdefault(chain, {})[seq] = digest
+    result.count, result.last = result.count + 1, anchor.hash
 
 
 def _checked(anchor: Anchor, trusted: frozenset[str]) -> dict[str, Any]:
     text = anchor.body.encode()
     if hashlib.sha256(text).hexdigest() != anchor.hash:
-        raise _broken(anchor.number, "its body does not match its hash")
+        raise _broken(anchor.number, _("its body does not match its hash"))
     if anchor.public_key not in trusted:
-        why = f"the key {anchor.public_key} is not trusted"
-        raise _broken(
-            anchor.number, f"{why}; add the keys of other machines to LEDGER_TRUSTED_KEYS"
+        why = _(
+            "the key %(key)s is not trusted; add the keys of other machines to LEDGER_TRUSTED_KEYS"
         )
+        raise _broken(anchor.number, why % {"key": anchor.public_key})
     signed = signing_key.is_signed(
         anchors.PREFIX + text, signature=anchor.signature, public_key=anchor.public_key
     )
     if not signed:
-        raise _broken(anchor.number, "its signature is not valid")
+        raise _broken(anchor.number, _("its signature is not valid"))
     body: dict[str, Any] = json.loads(text)
     if (body["number"], body["at"]) != (anchor.number, iso_moment(anchor.at)):
-        raise _broken(anchor.number, "its columns do not match its body")
+        raise _broken(anchor.number, _("its columns do not match its body"))
     return body
 
 

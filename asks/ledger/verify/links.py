@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from agents.text.canonical_json import iso_moment
 from asks.ledger.chain import VERSION, Head
 from asks.ledger.verify.broken import BrokenLedger
@@ -51,7 +53,7 @@ class Walk:
         line = checked_link(record, self.head)
         self.anchored += line.seq <= self._anchored_to
         if self._here.pop(line.seq, line.hash) != line.hash:
-            raise line.broken("it does not match the anchor that signed it")
+            raise line.broken(_("it does not match the anchor that signed it"))
         self.head = Head(line.chain, line.seq, line.hash)
         return line
 
@@ -83,14 +85,14 @@ class Walk:
 
 
 def _gone(chain: str, seq: int) -> BrokenLedger:
-    return BrokenLedger(f"{chain} {seq}", "an anchor names this record, but it is missing")
+    return BrokenLedger(f"{chain} {seq}", _("an anchor names this record, but it is missing"))
 
 
 def checked_link(record: LedgerRecord, head: Head) -> Line:
     """Check a record in itself and against the head before it. Raises BrokenLedger."""
     where = f"{record.chain} {record.seq}"
     if hashlib.sha256(record.body.encode()).hexdigest() != record.hash:
-        raise BrokenLedger(where, "its body does not match its hash")
+        raise BrokenLedger(where, _("its body does not match its hash"))
     try:
         body = json.loads(record.body)
         columns = _as_columns(body)
@@ -98,11 +100,11 @@ def checked_link(record: LedgerRecord, head: Head) -> Line:
             body["chain"], body["seq"], record.hash, body["kind"], body["subject"], body["facts"]
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise BrokenLedger(where, "its body is not a ledger record") from error
+        raise BrokenLedger(where, _("its body is not a ledger record")) from error
     if columns != _columns(record):
-        raise BrokenLedger(where, "its columns do not match its body")
+        raise BrokenLedger(where, _("its columns do not match its body"))
     if (body["v"], body["seq"], body["prev"]) != (VERSION, head.seq + 1, head.hash):
-        raise BrokenLedger(where, f"it does not follow record {head.seq}")
+        raise BrokenLedger(where, _("it does not follow record %(seq)d") % {"seq": head.seq})
     return line
 
 

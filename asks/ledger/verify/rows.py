@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import LiteralString
 
 from django.db import DataError, connection, transaction
+from django.utils.translation import gettext as _
 
 from agents.text.canonical_json import Json, as_plain_json
 from asks.ledger.record_facts import EXTRAS, FACT_SOURCES, UNRECORDED, facts_of_all
@@ -54,7 +55,7 @@ def _different(kind: str, lines: list[Line]) -> set[str]:
 
 def _id(line: Line) -> int:
     """Return the id in a subject such as ``verdict:12``; 0, which no row has, if it is malformed."""
-    name, _, number = line.subject.partition(":")
+    name, _colon, number = line.subject.partition(":")
     good = name == FACT_SOURCES[line.kind].subject and number.isascii() and number.isdigit()
     return int(number) if good and len(number) < 19 else 0
 
@@ -62,10 +63,11 @@ def _id(line: Line) -> int:
 def _compare(line: Line) -> None:
     now = facts_of_all(line.kind, [_id(line)]).get(_id(line))
     if now is None:
-        raise line.broken(f"{line.subject} is missing")
+        raise line.broken(_("%(subject)s is missing") % {"subject": line.subject})
     then = {part: line.facts.get(part) for part in now}
     if difference := _difference(as_plain_json(then), as_plain_json(now)):
-        raise line.broken(f"{line.subject} has changed since: {difference}")
+        text = _("%(subject)s has changed since: %(difference)s")
+        raise line.broken(text % {"subject": line.subject, "difference": difference})
 
 
 def _difference(then: Json, now: Json, name: str = "") -> str:
@@ -76,7 +78,7 @@ def _difference(then: Json, now: Json, name: str = "") -> str:
         for key in sorted(then.keys() | now.keys()):
             if inner := _difference(then.get(key), now.get(key), f"{name}.{key}".lstrip(".")):
                 return inner
-    return name or "everything"
+    return name or _("everything")
 
 
 def find_unrecorded() -> None:
@@ -86,4 +88,4 @@ def find_unrecorded() -> None:
             cursor.execute(statement)
             row = cursor.fetchone()
         if row:
-            raise BrokenLedger(f"{what} {row[0]}", "the ledger has no record of it")
+            raise BrokenLedger(f"{what} {row[0]}", _("the ledger has no record of it"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from django.utils.translation import gettext as _
+
 from asks.ledger.verify import rows
 from asks.ledger.verify.broken import BrokenLedger
 from asks.ledger.verify.links import Line, Walk
@@ -21,7 +23,7 @@ def prove_record(record: LedgerRecord) -> Anchor | None:
         hashes[line.seq] = line.hash
         mine = line if line.hash == record.hash else mine
     if mine is None:
-        raise BrokenLedger(f"{record.chain} {record.seq}", "it is missing")
+        raise BrokenLedger(f"{record.chain} {record.seq}", _("it is missing"))
     rows.compare_rows([mine])
     return _anchor_over(mine, record, hashes)
 
@@ -34,7 +36,8 @@ def _anchor_over(line: Line, record: LedgerRecord, hashes: dict[int, str]) -> An
     for anchor in naming[:1]:
         seq, digest = json.loads(anchor.body)["heads"][line.chain]
         if hashes.get(seq) != digest:
-            raise line.broken(f"anchor {anchor.number} signed a different chain")
+            text = _("anchor %(number)d signed a different chain")
+            raise line.broken(text % {"number": anchor.number})
         if seq >= line.seq:
             return anchor
     return None

@@ -44,12 +44,12 @@ def verify_ledger(
     noted = anchors.noted_heads()
     with transaction.atomic():
         take_snapshot()
-        found = anchor_checks.check_anchors(noted=noted, expect=expect)
-        walk = Walk(found.heads)
+        signed = anchor_checks.check_anchors(noted=noted, expect=expect)
+        walk = Walk(signed.heads)
         done = _walk_all(walk, progress or _silently)
         walk.finish()
         rows.find_unrecorded()
-    return Proved(done, walk.chains, found.count, walk.anchored, found.last)
+    return Proved(done, walk.chains, signed.count, walk.anchored, signed.last)
 
 
 def _silently(done: int, total: int) -> None:
