@@ -19,6 +19,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
     AuditedAdmin = admin.ModelAdmin[Model]
     AuditedInline = InlineModelAdmin[Model, Model]
 else:
@@ -74,7 +76,7 @@ class AuditedTable(ReadOnly, AuditedInline):
     can_delete = False
 
 
-def linked(field: str, words: str = "") -> Callable[[Any], SafeString | str]:
+def linked(field: str, words: StrOrPromise = "") -> Callable[[Any], SafeString | str]:
     """Return a column that links to the target of a foreign key. List it in ``list_select_related``."""
 
     @admin.display(description=words or field.replace("_", " "), ordering=field)
