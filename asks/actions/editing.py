@@ -1,8 +1,8 @@
-"""A call that an owner changes before approving it: whether the change fits, and what it comes to.
+"""Validate a call that an owner edits before approving it, and hash the edited action.
 
-Types are kept: a number stays a number and null stays null, unless the tool's schema says of that
-place which types it takes. Names come and go only where the schema has them. What names a file that
-is bound stays as it is, for its content was bound with it.
+Types are kept: a number stays a number and null stays null, unless the tool's schema names the types
+of that place. Properties can be added or removed only if the schema defines them. The name of a bound
+file cannot change, because the file's content is part of the binding.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _WORDS = {
 
 
 def asked_params(gate: Gate) -> Json:
-    """The params as they were asked about."""
+    """Return the params shown with the question."""
     return binding.restore_params(gate.params)
 
 
 def edited_action_hash(gate: Gate, params: Json) -> str:
-    """The digest of a gate's action with other params. Raises binding.Unhashable."""
+    """Return the digest of a gate's action with other params. Raises binding.Unhashable."""
     return binding.action_hash(gate.operation, params, gate.files)
 
 
 def is_edited(gate: Gate, params: Json) -> bool:
-    """Whether these are other params than were asked about."""
+    """Whether these params differ from the ones shown with the question."""
     try:
         return edited_action_hash(gate, params) != edited_action_hash(gate, asked_params(gate))
     except binding.Unhashable:
@@ -45,7 +45,7 @@ def is_edited(gate: Gate, params: Json) -> bool:
 
 
 def find_edit_flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
-    """What is wrong with changed params, one flaw for each place; none if they can be approved."""
+    """Return the errors of edited params, one for each path. Empty if they can be approved."""
     try:
         edited_action_hash(gate, params)
     except binding.Unhashable as error:
@@ -58,7 +58,7 @@ def find_edit_flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
 
 
 def _moved(before: Json, now: Json, place: SchemaPlace, path: str) -> Iterator[Flaw]:
-    """Values whose type is another now, and names that nobody knows."""
+    """Yield an error for each changed type, and for each missing or unknown name."""
     allowed = place.types or {json_type_of(before)}
     if json_type_of(now) not in allowed:
         yield Flaw(path, f"It must be {' or '.join(_WORDS[name] for name in sorted(allowed))}.")
@@ -91,7 +91,10 @@ def _items(before: list[Json], now: list[Json], place: SchemaPlace, path: str) -
 
 
 def _other_files(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
-    """A change of what names bound files. The policy in force is the one that it was asked under."""
+    """Return an error for each param whose file names changed.
+
+    The policy in force is the one that the ask was bound to: otherwise its answer is stale.
+    """
     rule = versions.policy_in_force(ask.agent_id).document.rule_for(gate.operation)
     why = "It names what is bound by its content. It can be approved or denied as it is."
     return [

@@ -1,4 +1,4 @@
-"""Finds what was begun and never ended, and asks a person what became of it."""
+"""Ask a person about effects that began and have no recorded end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from asks.drafts import AskDraft, OptionDraft
 from asks.models import Effect, EffectEnd, Redemption
 
 BATCH = 100
-#: What no run was said to do is asked about after this time.
+#: How long an effect that belongs to no run may take before a person is asked about it.
 PATIENCE = timedelta(hours=1)
 OPTIONS = (
     OptionDraft("happened", "It happened"),
@@ -27,18 +27,24 @@ OPTIONS = (
 
 
 def ask_about_interrupted() -> int:
-    """Ask about every effect whose run is over without an end; how many. Safe to run anywhere."""
+    """Ask about every effect whose run ended before reporting its end. Return how many.
+
+    Safe to call from several processes at once.
+    """
     return sum(_ask_about(*row) for row in _ALL.rows())
 
 
 def ask_about_session(session_id: int) -> int:
-    """The same for one session, whose lock is waited for: its turn goes on from the answers."""
-    taken = _OF_SESSION.rows(session_id)
-    return sum(_ask_about(session_id, redemption, wait=True) for (redemption,) in taken)
+    """Ask about the interrupted effects of one session, and wait for its lock. Return how many.
+
+    The turn continues from the answers, so none may be skipped because the session is busy.
+    """
+    rows = _OF_SESSION.rows(session_id)
+    return sum(_ask_about(session_id, redemption_id, wait=True) for (redemption_id,) in rows)
 
 
 def _without_end() -> QuerySet[Redemption]:
-    """Begun by a claim that does not hold any more, and no end written down."""
+    """Return redemptions without a recorded end whose claim no longer holds."""
     under_way = Q(run__status=RunStatus.RUNNING, run__epoch=F("epoch"))
     recent = Q(run=None, redeemed_at__gt=ClockNow() - PATIENCE)
     lost = Redemption.objects.filter(effect=None).exclude(under_way).exclude(recent)
@@ -71,7 +77,7 @@ def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bo
 
 
 def _draft(taken: Redemption) -> AskDraft:
-    """What the owner is told. What the agent named is shown as data, never as our words."""
+    """Return the question for the owner. Text from the agent appears only as data."""
     grant = taken.grant
     return AskDraft(
         request_key=f"effect:{taken.pk}",

@@ -1,9 +1,9 @@
-"""JSON Schemas of an operation's params: whether one can be used, and whether params fit it.
+"""Check the JSON Schema of an operation's params, and validate params against it.
 
-A schema comes from an agent, so it must not be able to do more than say no. Nothing is fetched for
-a ``$ref``; patterns run on an engine whose time grows with the text and no faster; and there is an
-end to how often references are followed, and how deep. Python's own end is none to rely on: where
-it is reached inside ``referencing``'s Rust, it is a panic that is no ``Exception``.
+A schema comes from an agent, so it may do no more than reject values. No ``$ref`` is fetched.
+Patterns run on an engine whose time is linear in the length of the text. The number and the depth of
+references are limited. Python's recursion limit is not enough: if it is reached inside the Rust code
+of ``referencing``, the panic is not an ``Exception``.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from asks.actions import binding
 
 MAX_BYTES = 32 * 1024
 MOST_REFERENCES = 2_000
-#: Keywords inside each other: three for each level that params may have (``binding.MAX_DEPTH``).
+#: Nested keywords: three for each level that params may have (``binding.MAX_DEPTH``).
 DEEPEST = 100
 MOST_FLAWS = 20
-#: Keywords that are not supported: the first runs patterns on an engine that can take for ever.
+#: Unsupported keywords. The first runs patterns on an engine with exponential worst-case time.
 UNSUPPORTED = frozenset(
     {"patternProperties", "$dynamicRef", "unevaluatedProperties", "unevaluatedItems"}
 )
-#: What a gate keeps instead of a schema that cannot be used. Nothing fits it.
+#: Stored with a gate in place of an unusable schema. No params fit it.
 UNUSABLE = False
 _Check = Callable[[Json, Json, Json, Json], Iterable[ValidationError] | None]
 _KEYWORDS: dict[str, _Check] = dict(Draft202012Validator.VALIDATORS)
@@ -42,18 +42,18 @@ _extend: Callable[..., Json] = extend
 
 @dataclass(frozen=True)
 class Flaw:
-    """What is wrong with a value. ``path`` is like ``to.address[0]``, empty for the whole."""
+    """An error of a value. ``path`` is like ``to.address[0]``, or empty for the whole."""
 
     path: str
     why: str
 
 
 class _TooMuch(Exception):
-    """References lead on and on, or too deep."""
+    """Too many references, or nested too deep."""
 
 
 def usable_schema(schema: Json) -> Json:
-    """The schema as it is kept with a gate: None if there is none, ``UNUSABLE`` if it is no good."""
+    """Return the schema to store with a gate: None without one, ``UNUSABLE`` for an invalid one."""
     if schema is None:
         return None
     try:
@@ -66,11 +66,11 @@ def usable_schema(schema: Json) -> Json:
 
 
 def find_flaws(schema: Json, params: Json) -> list[Flaw]:
-    """What in params does not fit a schema that is usable: ``MOST_FLAWS`` at the most."""
+    """Return the errors of params under a usable schema, at most ``MOST_FLAWS``."""
     try:
         found = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
         return [_in_words(error) for error in found]
-    except Exception:  # noqa: BLE001 -- what a reference leads to may be anything, and nothing fits it
+    except Exception:  # noqa: BLE001 -- a reference may point at anything; reject the params
         return [Flaw("", "The tool's schema cannot be followed, so this cannot be checked.")]
 
 
@@ -84,7 +84,7 @@ def _keys(part: Json) -> Iterator[str]:
 
 
 def _without_dialect(part: Json) -> Json:
-    """The same without ``$schema``, by which a part could choose a validator of its own."""
+    """Return a schema without ``$schema``, with which a part could select another validator."""
     if isinstance(part, dict):
         named = part.get("$schema")
         return {
@@ -133,7 +133,7 @@ def _pattern(_: Json, pattern: str, value: Json, __: Json) -> Iterator[Validatio
         yield ValidationError("The form that the tool wants cannot be checked here.")
 
 
-#: What is said of a value by the keyword it does not satisfy.
+#: The error sentence of each keyword.
 _SAID = {
     "type": "It must be {}.",
     "minimum": "It must be at least {}.",
@@ -187,7 +187,7 @@ def _wanted(keyword: str, wanted: Json) -> str:
 
 
 def path_of(places: Iterable[str | int]) -> str:
-    """A place in JSON as it is read: ``to.address[0]``."""
+    """Return a path in JSON as text, such as ``to.address[0]``."""
     path = ""
     for place in places:
         path = f"{path}[{place}]" if isinstance(place, int) else join_path(path, place)
@@ -195,5 +195,5 @@ def path_of(places: Iterable[str | int]) -> str:
 
 
 def join_path(path: str, name: str) -> str:
-    """The place of a value by its name in the object at a place."""
+    """Return the path of a property of the object at ``path``."""
     return f"{path}.{name}" if path else name

@@ -1,4 +1,4 @@
-"""Closes what nobody answered in time. It never approves: the session pauses and a report says so."""
+"""Close asks that nobody answered in time. Expiry never approves: the session pauses and reports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BATCH = 100
 
 
 def expire_due_asks() -> int:
-    """Expire every open ask whose time has passed; how many were. Safe to run anywhere, at once."""
+    """Expire every open ask past its deadline. Return how many. Safe to call concurrently."""
     return sum(_expire(*row) for row in _DUE.rows())
 
 
@@ -34,7 +34,7 @@ _DUE = Prepared(
 
 @transaction.atomic
 def _expire(session_id: int, ask_id: int) -> bool:
-    """Expire one ask if it is still open and nobody is busy with its session just now."""
+    """Expire one ask if it is still open and its session is not locked."""
     session = lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
     if session is None:
         return False

@@ -20,7 +20,7 @@ from asks.refusals import Refused
 
 @transaction.atomic
 def extend_deadline(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
-    """Give an open ask its time again, from now, as often as its policy allows."""
+    """Restart the time of an open ask from now, as often as its policy allows."""
     attempt = Answer(by=by, text="extend", via=via)
     ask = lock_judged(ask_id, attempt, lambda ask: _may_not(ask, by))
     if isinstance(ask, Refused):
@@ -43,7 +43,7 @@ def _may_not(ask: LockedAsk, by: AbstractBaseUser) -> Refused | None:
 
 
 def _extend(ask: LockedAsk, by: AbstractBaseUser) -> None:
-    """The deadline, its warning, the thread and the ledger, all at once."""
+    """Move the deadline and its warning, and record that in the thread and the ledger."""
     session, kept, actor = ask.session, terms.terms_of(ask), actors.human(by)
     wait = kept.extend_by
     if wait is None:

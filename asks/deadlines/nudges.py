@@ -1,4 +1,4 @@
-"""Nudges of an open ask as time goes by: reminder, escalation, warning. Each is sent once."""
+"""Send the nudges of an open ask: reminder, escalation, warning. Each is sent once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS: dict[str, str] = {
 
 
 def send_due_nudges() -> int:
-    """Say everything whose time has come; how much was said. Safe to run anywhere, at once."""
+    """Send every due nudge. Return how many. Safe to call from several processes at once."""
     return sum(_give(*row) for row in _DUE.rows())
 
 
@@ -41,7 +41,7 @@ _DUE = Prepared(
 
 @transaction.atomic
 def _give(session_id: int, nudge_id: int) -> bool:
-    """Say one thing, unless the ask is closed by now; either way it is done with."""
+    """Send one nudge, or drop it if its ask is no longer open. Either way it is not due again."""
     session = lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
     if session is None:
         return False
@@ -63,7 +63,7 @@ def _give(session_id: int, nudge_id: int) -> bool:
 
 
 def _escalate(ask: Ask, nudge: Nudge) -> str:
-    """Say to whom; and let them answer too, from now on, where the policy says so."""
+    """Return the sentence that names the recipient. Let them answer too, if the policy says so."""
     if not nudge.to:
         return ""
     said = f"It is escalated to {nudge.to}."
@@ -76,7 +76,7 @@ def _escalate(ask: Ask, nudge: Nudge) -> str:
 
 
 def copy_escalation(session: LockedSession, before: Ask, fresh: Ask) -> None:
-    """What is asked in the place of something escalated is escalated, if the policy still says so."""
+    """Escalate the replacement of an escalated ask, if the policy still says so."""
     group = before.escalated_to
     if group is None or terms.terms_of(fresh).escalate_to != group.name:
         return

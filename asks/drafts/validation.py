@@ -1,4 +1,4 @@
-"""Whether a draft can be asked at all. What an agent sends is checked here, before any row."""
+"""Validate the draft of a question from an agent, before any row is stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_PROMPT = 20_000
 MAX_OPTIONS = 60
 MAX_LABEL = 4_000
 MAX_KEY = 100
-#: The column holds more: asking again adds ``~2``.
+#: Less than the column holds: repeating a request adds ``~2``.
 MAX_REQUEST_KEY = 190
 MAX_OPERATION = 200
 MAX_CONTEXT = 64 * 1024
@@ -21,11 +21,11 @@ MAX_WAIT = timedelta(days=3660)
 
 
 class BadDraft(ValueError):
-    """A question that cannot be asked, with what is wrong with it."""
+    """A question that cannot be asked. The message says why."""
 
 
 def check_draft(draft: AskDraft) -> None:
-    """Raises BadDraft with the first thing that is wrong."""
+    """Raise BadDraft for the first error of a draft."""
     if is_blank(draft.prompt):
         raise BadDraft("The question has no words.")
     if len(draft.prompt) > MAX_PROMPT:

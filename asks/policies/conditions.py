@@ -1,8 +1,9 @@
-"""Rules on the arguments of an action, such as ``params.amount > 1000``: read, never run as Python.
+"""Evaluate conditions on the params of an action, such as ``params.amount > 1000``.
 
-The language is a small part of Python's expressions, evaluated by simpleeval over JSON alone: no
-loops, no attributes of objects, no calls but the functions below, so the work is bounded by the
-length of the rule. Whatever cannot be decided raises BadCondition; a policy then asks a person.
+A condition is never run as Python. The language is a small subset of Python's expressions, which
+simpleeval evaluates over JSON only: no loops, no object attributes, and no calls except the functions
+below. The work is therefore bounded by the length of the condition. A condition that cannot be
+evaluated raises BadCondition; the policy then asks a person.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MAX_LENGTH = 500
 
 
 class BadCondition(ValueError):
-    """A rule that cannot be read, or that cannot be decided for these arguments."""
+    """A condition that cannot be parsed, or cannot be evaluated for these params."""
 
 
 _ALLOWED = (
@@ -33,22 +34,22 @@ _NAMES = ("params", "operation")
 
 
 def check_condition(rule: str) -> None:
-    """Whether a rule can be read at all. Raises BadCondition with what is wrong."""
+    """Raise BadCondition if a condition cannot be parsed. The message says why."""
     _parsed(rule)
 
 
 def condition_holds(rule: str, *, operation: str, params: Json) -> bool:
-    """Whether a rule is true of an action. Raises BadCondition when that cannot be said."""
+    """Whether a condition is true for an action. Raises BadCondition if it cannot be evaluated."""
     reader = _Reader({"params": params, "operation": operation})
     try:
-        found = reader.eval(rule, _parsed(rule))
+        result = reader.eval(rule, _parsed(rule))
     except BadCondition:
         raise
     except (InvalidExpression, LookupError, TypeError, ValueError, OverflowError) as error:
         raise BadCondition(f"“{rule}” cannot be decided: {error}.") from error
-    if not isinstance(found, bool):
+    if not isinstance(result, bool):
         raise BadCondition(f"“{rule}” is neither true nor false here.")
-    return found
+    return result
 
 
 @lru_cache(maxsize=1000)
@@ -75,7 +76,7 @@ def _check_node(node: ast.AST) -> None:
         raise BadCondition(f"{node.value!r} is not JSON.")
 
 
-class _Reader(SimpleEval):  # type: ignore[misc]  # it has no types
+class _Reader(SimpleEval):  # type: ignore[misc]  # simpleeval is untyped
     """simpleeval with fewer operators and without Python's objects."""
 
     def __init__(self, names: dict[str, Any]) -> None:
@@ -84,7 +85,7 @@ class _Reader(SimpleEval):  # type: ignore[misc]  # it has no types
         self.nodes[ast.List] = self._list
 
     def _item(self, node: ast.Attribute) -> Json:
-        """``params.amount`` is what stands under that name, never an attribute of Python's."""
+        """Read ``params.amount`` as a key of an object, never as a Python attribute."""
         whole = self._eval(node.value)
         if not isinstance(whole, dict) or node.attr not in whole:
             raise BadCondition(f"There is no “{node.attr}”.")
@@ -94,7 +95,7 @@ class _Reader(SimpleEval):  # type: ignore[misc]  # it has no types
         return [self._eval(element) for element in node.elts]
 
     def _check_disallowed_items(self, item: object) -> None:
-        """Only JSON ever gets in here; walking through all of it at every step would be slow."""
+        """Skip simpleeval's check: the input is only JSON, and walking all of it each time is slow."""
 
 
 def _number(value: object) -> Json:
@@ -114,7 +115,7 @@ def _kind(value: object) -> str:
 
 
 def _equal(left: Json, right: Json) -> bool:
-    """Values of two kinds are not merely different: a rule that compares them is mistaken."""
+    """Compare two values. Raise BadCondition if their kinds differ: the condition is wrong."""
     if left is not None and right is not None and _kind(left) != _kind(right):
         raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
     return bool(left == right)
@@ -130,7 +131,7 @@ def _ordered(work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _within(part: Json, whole: Json) -> bool:
-    """A text in a text, a name in an object, a value in a list."""
+    """Whether a text contains a text, an object contains a key, or a list contains a value."""
     if isinstance(whole, str | dict) and not isinstance(part, str):
         raise BadCondition(f"A {_kind(part)} is looked for in a {_kind(whole)}.")
     return part in whole

@@ -1,4 +1,4 @@
-"""What a policy that is not in force yet would have made of what was asked and allowed before."""
+"""Apply a proposed policy to past asks and allowed actions, and report what would change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 1000
 
 @dataclass(frozen=True)
 class Changed:
-    """One past ask, or one thing that was allowed without asking, that would have gone otherwise."""
+    """A past ask, or an action allowed without asking, that the proposed policy treats differently."""
 
     what: str
     operation: str
@@ -30,10 +30,10 @@ class Changed:
 
 
 def dry_run(agent: Agent, document: Document) -> list[Changed]:
-    """What would have changed, newest first. The policy in force is what it is compared with."""
+    """Compare a proposed policy with the policy in force. Return the changes, newest first."""
     now, then = policy_in_force(agent.pk), PolicyInForce(-1, document)
-    found = [*_of_asks(agent, now, then), *_of_allowed(agent, now, then)]
-    return [changed for changed in found if changed.changes]
+    compared = [*_of_asks(agent, now, then), *_of_allowed(agent, now, then)]
+    return [changed for changed in compared if changed.changes]
 
 
 def _of_asks(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[Changed]:
@@ -47,12 +47,14 @@ def _of_asks(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[
 
 
 def _of_allowed(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[Changed]:
-    """What a policy let pass. A ``once`` that was used up counts as approved before."""
+    """Yield the actions that a policy allowed. For a ``once`` rule, assume an earlier approval."""
     allowed: QuerySet[Grant] = Grant.objects.filter(session__agent=agent, ask=None)
     for grant in allowed.order_by("-pk")[:MOST]:
         action = ActionDraft(grant.operation, grant.params)
         draft = AskDraft(request_key=grant.request_key, prompt="-", action=action)
-        before, after = (judge_draft(policy, draft, lambda _: True) for policy in (now, then))
+        before, after = (
+            judge_draft(policy, draft, lambda _operation: True) for policy in (now, then)
+        )
         what = f"allowed {grant.pk}"
         yield Changed(what, grant.operation, None, tuple(_differences(before, after)))
 

@@ -1,12 +1,12 @@
-"""What a policy may say, as JSON: which actions need a person, who that is, how many, by when.
+"""The JSON format of a policy: which actions need approval, by whom, by how many, by when.
 
     {"terms": {"expires_after": "P2D"},
      "rules": [{"operation": "fs.read*", "approval": "never"},
                {"operation": "refund", "approval": "when", "when": "params.amount > 1000", "quorum": 2},
                {"operation": "pay*", "money_critical": true}]}
 
-The first rule whose pattern fits an operation counts; what no rule names always needs a person.
-A rule's own terms stand before those of the whole policy. Durations are ISO 8601 or seconds.
+The first rule whose pattern matches an operation applies. An operation without a rule always needs a
+person. The terms of a rule override those of the policy. Durations are ISO 8601 or seconds.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def _some_time(wait: timedelta) -> timedelta:
     return wait
 
 
-def _only_pauses(wanted: object) -> object:
-    if wanted != "pause":
+def _only_pauses(action: object) -> object:
+    if action != "pause":
         raise ValueError("time never approves: an expiry can only pause")
-    return wanted
+    return action
 
 
 def _who(name: str) -> str:
@@ -64,10 +64,10 @@ def _plain(text: str) -> str:
     return text
 
 
-def _counted(given: object) -> object:
-    """``2`` is short for two approvals."""
-    is_number = isinstance(given, int) and not isinstance(given, bool)
-    return {"approvals": given} if is_number else given
+def _counted(quorum: object) -> object:
+    """Expand ``2``, which is short for two approvals."""
+    is_number = isinstance(quorum, int) and not isinstance(quorum, bool)
+    return {"approvals": quorum} if is_number else quorum
 
 
 Wait = Annotated[timedelta, AfterValidator(_some_time)]
@@ -80,7 +80,7 @@ class _Shape(BaseModel):
 
 
 class Quorum(_Shape):
-    """How many must approve. ``of`` is how many vote at all, where all of them must."""
+    """How many people must approve. ``of`` is the number of voters, if all of them must vote."""
 
     approvals: Annotated[int, Field(ge=1, le=50, strict=True)]
     of: Annotated[int, Field(ge=1, le=50, strict=True)] | None = None
@@ -100,7 +100,7 @@ class Quorum(_Shape):
 
 
 class Terms(_Shape):
-    """How an ask is handled. What is not said here is said by the terms around it, or the default."""
+    """How an ask is handled. For a term that is None, the outer terms or the default apply."""
 
     answered_by: Who | None = None
     four_eyes: FourEyes | None = None
@@ -126,17 +126,17 @@ class Terms(_Shape):
         return self
 
     def over(self, around: Terms) -> Terms:
-        """These terms, and where they say nothing, those around them."""
-        said = self.model_dump(exclude_none=True)
-        return Terms(**{**around.model_dump(exclude_none=True), **_terms_of(said)})
+        """Return these terms, with the missing ones taken from ``around``."""
+        own = self.model_dump(exclude_none=True)
+        return Terms(**{**around.model_dump(exclude_none=True), **_terms_of(own)})
 
 
-def _terms_of(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name in Terms.model_fields}
+def _terms_of(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in Terms.model_fields}
 
 
 class Rule(Terms):
-    """What holds for the operations that a pattern fits: ``*`` and ``?`` stand for anything."""
+    """A rule for the operations that match its pattern, with the wildcards ``*`` and ``?``."""
 
     operation: Text
     approval: Approval = "always"
@@ -173,7 +173,7 @@ class Rule(Terms):
 
 
 class Document(_Shape):
-    """The whole of a policy. An empty one is the built-in version 0: any owner, always."""
+    """A whole policy. An empty one equals the built-in version 0: always ask, any owner answers."""
 
     terms: Terms = Terms()
     rules: Annotated[tuple[Rule, ...], Field(max_length=MAX_RULES)] = ()
@@ -184,7 +184,7 @@ class Document(_Shape):
 
     @property
     def groups(self) -> set[str]:
-        """The names of the groups that it counts on."""
+        """The names of the groups that the policy refers to."""
         named = [who for terms in (self.terms, *self.rules) for who in _named(terms)]
         return {who.removeprefix(GROUP) for who in named if who and who.startswith(GROUP)}
 

@@ -1,7 +1,7 @@
-"""Which policy is in force for an agent, and what it says of something that is about to be asked.
+"""Find the policy in force for an agent, add versions of it, and apply it to drafts.
 
 Version 0 is built in: every action needs a person, and any owner answers. Each change is a new
-version of that agent's policy, which moves the binding of everything that waits under the old one.
+version of the agent's policy. It changes the binding of every open ask, so earlier answers are stale.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_RULES_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class PolicyInForce:
-    """A version with what it says."""
+    """A policy version and its document."""
 
     version: int
     document: Document
@@ -44,7 +44,7 @@ BUILT_IN = PolicyInForce(0, Document())
 
 @dataclass(frozen=True)
 class Ruling:
-    """What a policy says of one thing to ask. ``asks``: a person decides; else it is simply allowed."""
+    """The result of a policy for one draft. If ``asks`` is false, the action is allowed without asking."""
 
     version: int
     asks: bool
@@ -59,13 +59,13 @@ class Ruling:
 
 
 def version_in_force(agent_id: int) -> int:
-    """The version of the policy that an answer is bound to."""
+    """Return the policy version that an answer is bound to."""
     versions = _VERSION.rows(agent_id)
     return versions[0][0] if versions else 0
 
 
 def policy_in_force(agent_id: int) -> PolicyInForce:
-    """The policy that holds for an agent now."""
+    """Return the policy in force for an agent."""
     newest = _NEWEST.first(agent_id)
     return PolicyInForce(newest.version, document_of(newest.rules)) if newest else BUILT_IN
 
@@ -77,19 +77,19 @@ _VERSION = Prepared(
 
 
 def document_of(rules: Json) -> Document:
-    """Stored rules, read. Raises pydantic's ValidationError for what is no policy."""
+    """Parse stored rules. Raises pydantic's ValidationError if they are not a policy."""
     return _document(json.dumps(rules, sort_keys=True))
 
 
 @lru_cache(maxsize=500)
 def _document(text: str) -> Document:
-    return Document.model_validate(json.loads(text))  # noqa: TID251  our own writing
+    return Document.model_validate(json.loads(text))  # noqa: TID251  dumped by document_of
 
 
 @transaction.atomic
 def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -> Policy:
-    """Put a new version in force, from this moment. Raises ValidationError per field."""
-    from asks.ledger import chain  # the ledger reads verdicts' answers, which know of policies
+    """Put a new version in force immediately. Raises ValidationError per field."""
+    from asks.ledger import chain  # a cycle: raising imports both
 
     document = check_rules(rules)
     if is_blank(why) or not is_storable(why) or len(why) > 1000:
@@ -108,7 +108,7 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
 
 
 def check_rules(rules: Json) -> Document:
-    """Rules as they came in, read and checked whole. Raises ValidationError for the field."""
+    """Parse and validate submitted rules. Raises ValidationError for the field ``rules``."""
     try:
         if len(json.dumps(rules)) > MAX_RULES_BYTES:
             raise ValidationError({"rules": f"A policy has {MAX_RULES_BYTES} bytes at the most."})
@@ -125,14 +125,14 @@ def check_rules(rules: Json) -> Document:
 
 def _in_words(error: ShapeError) -> list[str]:
     return [
-        f"{'.'.join(str(part) for part in found['loc']) or 'policy'}: "
-        f"{found['msg'].removeprefix('Value error, ')}"
-        for found in error.errors(include_url=False)
+        f"{'.'.join(str(part) for part in flaw['loc']) or 'policy'}: "
+        f"{flaw['msg'].removeprefix('Value error, ')}"
+        for flaw in error.errors(include_url=False)
     ]
 
 
 def ruling_for(session: Session, draft: AskDraft) -> Ruling:
-    """What the policy in force says of a draft of a locked session."""
+    """Apply the policy in force to a draft of a locked session."""
     policy = policy_in_force(session.agent_id)
     return judge_draft(
         policy, draft, lambda operation: _approved_before(session, operation, policy.version)
@@ -142,7 +142,7 @@ def ruling_for(session: Session, draft: AskDraft) -> Ruling:
 def judge_draft(
     policy: PolicyInForce, draft: AskDraft, approved_before: Callable[[str], bool]
 ) -> Ruling:
-    """What a policy says of a draft. ``approved_before`` is asked where once is enough."""
+    """Apply a policy to a draft. ``approved_before(operation)`` is called only for a ``once`` rule."""
     document = policy.document
     if draft.action is None:
         return Ruling(policy.version, True, "it is a question", document.terms, document)
@@ -170,7 +170,7 @@ def _needs_a_person(
 
 
 def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str]:
-    """A rule that cannot be decided for these arguments leaves it to a person."""
+    """Apply the condition of a rule. A person is asked if it cannot be evaluated."""
     when = rule.when or ""
     try:
         needed = conditions.condition_holds(when, operation=action.operation, params=action.params)
@@ -181,7 +181,7 @@ def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str
 
 
 def _approved_before(session: Session, operation: str, version: int) -> bool:
-    """Whether a person approved this operation in this session, under this very version."""
+    """Whether a person approved this operation in this session under this policy version."""
     return Verdict.objects.filter(
         ask__gate__session=session,
         ask__gate__operation=operation,

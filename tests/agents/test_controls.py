@@ -1,4 +1,4 @@
-"""A person starts, stops, pauses and resumes; what is owed is kept whatever they do."""
+"""A person starts, stops, pauses and resumes. Inbox items are kept in every case."""
 
 from __future__ import annotations
 
