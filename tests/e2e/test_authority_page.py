@@ -171,7 +171,7 @@ def test_clocks_are_in_the_zone_that_one_says(
     page.goto("/hours")
     page.get_by_label("Time zone").fill("Pacific/Auckland")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("#toasts")).to_contain_text("Your hours are kept.")
+    expect(page.locator("#toasts")).to_contain_text("Your hours are saved.")
     page.goto("/")
     there = card(page, ask).locator("[id$=-until] time").first
     expect(there).not_to_have_attribute("data-clock", "")

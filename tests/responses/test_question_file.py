@@ -225,7 +225,7 @@ def test_a_directory_that_is_not_the_pinned_one_fails(
 ) -> None:
     do(directory)
 
-    assert "could not be looked for" in refused(directory)
+    assert "could not be checked" in refused(directory)
 
 
 @pytest.mark.case("responses-S9")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A scripted brain of a hybrid agent: its request, JSON in its prompt, says which scenario it plays.
+"""A scripted brain: the request, JSON in its prompt, names the scenario to play.
 
-It reads its prompt on standard input, works in its current directory, tells its steps and its cost
-as JSON lines, and leaves hitl_request.json when it needs a person. Every turn first loads a ledger
-into a file and reconciles it; a turn that goes on with an answer needs that file again.
+It reads its prompt from standard input, works in the current directory, reports its steps and cost
+as JSON lines, and writes hitl_request.json if it needs a person. Every turn first loads a ledger
+into a file and reconciles it; a turn that continues with an answer needs that file again.
 
-Standard library only: it is a program as anyone could write it.
+It uses only the standard library, like any program a user might write.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def tell(**line: Any) -> None:
 
 
 def reconcile(*, resumed: bool) -> None:
-    """The work of every turn. What an earlier turn saved may be gone; then it is derived again."""
+    """Do the work of every turn. A ledger that an earlier turn saved may be gone; load it again."""
     tell(type="step", name="load_ledger", arguments={"rows": 3})
     rederived = resumed and not LEDGER.exists()
     LEDGER.write_text(json.dumps({"rows": 3}))
@@ -96,7 +96,7 @@ def symlink(_: dict[str, Any]) -> None:
 
 
 def asking(**changes: Any) -> Callable[[dict[str, Any]], None]:
-    """Asks which ledger, with some of it changed; None leaves it out."""
+    """Return a scenario that asks which ledger, with fields changed; None omits a field."""
     question = {name: value for name, value in (ASKS | changes).items() if value is not None}
     return lambda _: ask(**question)
 

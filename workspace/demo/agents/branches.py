@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tidy agent: one of its options destroys something and says so with (!)."""
+"""A tidy agent: one of its options is destructive and marked with (!)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show() -> None:
     say("The oldest of them:")
     for name in STALE:
         say(f"- `{name}`", 0.3)
-    say(f"REPORT: Listed the {len(STALE)} oldest; the rest is much the same.")
+    say(f"REPORT: Listed the {len(STALE)} oldest; the rest are much the same.")
     ask("Keep them | Delete them (!)")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A release agent: it asks two things in one turn and goes on when both are answered."""
+"""A release agent: it asks two questions in one turn and continues when both are answered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask() -> None:
     say(f"ASK: {SHIP}")
     say("Everything is green. The new importer is the only part that nobody can turn off later.", 0)
     say("OPTIONS: Ship it | Ship with the importer off | Hold until Monday", 0)
-    say(f"ASK: {NOTES} A name, as it should stand below them.", 0.4)
+    say(f"ASK: {NOTES} A name, as it should appear below them.", 0.4)
     say("OUTCOME: BLOCKED", 0.2)
 
 

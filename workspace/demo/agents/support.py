@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A support writer: it asks for a fact in words, then drafts with exactly those words."""
+"""A support writer: it asks for a fact in free text, then uses exactly that text in a draft."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ def main() -> None:
 
 
 def ask() -> None:
-    say("Reading the case of Ms Ito: her kettle arrived broken, the replacement is under way.", 0.9)
-    say("REPORT: The reply to Ms Ito is drafted but for the date.", 1.2)
+    say(
+        "Reading the case of Ms Ito: her kettle arrived broken, and a replacement is on its way.",
+        0.9,
+    )
+    say("REPORT: The reply to Ms Ito is drafted except for the date.", 1.2)
     say(f"ASK: {QUESTION}")
-    say("The carrier says nothing. She asked twice and would like a day she can rely on.", 0)
+    say("The carrier has not replied. She has asked twice and would like a day she can rely on.", 0)
     say("OUTCOME: BLOCKED", 0.3)
 
 

@@ -1,7 +1,7 @@
-"""What an agent is told about the markers. It stands last in the capsule, freshest in context.
+"""The instructions about markers. They close the capsule, to be freshest in the agent's context.
 
-Every example is a placeholder in angle brackets, so that an agent which repeats this text says
-nothing with it.
+Every example is a placeholder in angle brackets, so an agent that repeats this text triggers
+nothing.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ Never write a password, key or token into any of these lines. You are @{slug}.
 
 
 def closing_text(slug: str) -> str:
-    """The protocol for the agent of that slug."""
+    """Return the instructions for the agent with this slug."""
     return _TEXT.format(slug=slug)
