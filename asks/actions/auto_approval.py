@@ -5,6 +5,8 @@ No verdict is recorded, because no person decided.
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from agents import actors, inbox
 from agents.events.log import record_event
 from agents.lifecycle import InboxKind
@@ -45,13 +47,15 @@ def _report(
     *,
     key: str,
 ) -> None:
-    why = f"Policy version {ruling.version} asks nobody: {ruling.why}."
+    why = _("Policy version {version} allows this without asking: {why}.").format(
+        version=ruling.version, why=ruling.why
+    )
     record_event(
         session,
         "allowed",
         actor=actors.policy(ruling.version),
         run=run,
-        text=f"{action.operation}: allowed. {why}",
+        text=_("{operation}: allowed. {why}").format(operation=action.operation, why=why),
         data={"operation": action.operation, "params": action.params, "why": ruling.why},
     )
     option = _approving(draft)
@@ -79,4 +83,4 @@ def _report(
 def _approving(draft: AskDraft) -> OptionDraft:
     """Return the approving option, so that each protocol can report the approval in its own form."""
     approving = (option for option in draft.options if option.meaning == Meaning.APPROVE)
-    return next(approving, OptionDraft("", "Allowed", meaning=Meaning.APPROVE))
+    return next(approving, OptionDraft("", _("Allowed"), meaning=Meaning.APPROVE))

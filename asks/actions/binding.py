@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import rfc8785
+from django.utils.translation import gettext as _
 
 from agents.lifecycle import RunStatus
 from agents.models import Agent, Run, Session
@@ -82,9 +83,10 @@ def canonical_action_json(value: Json) -> bytes:
     try:
         encoded = rfc8785.dumps(value)
     except rfc8785.CanonicalizationError as error:
-        raise Unhashable(f"This is not JSON: {error}.") from error
+        raise Unhashable(_("This is not JSON: {error}.").format(error=error)) from error
     if len(encoded) > MAX_BYTES:
-        raise Unhashable(f"The params are {len(encoded)} bytes; {MAX_BYTES} are the most.")
+        why = _("The params have {size} bytes; the limit is {most}.")
+        raise Unhashable(why.format(size=len(encoded), most=MAX_BYTES))
     return encoded
 
 
@@ -93,11 +95,13 @@ def _check(value: Json) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > MAX_DEPTH:
-            raise Unhashable(f"The params are nested deeper than {MAX_DEPTH}.")
+            why = _("The params are nested deeper than {most} levels.")
+            raise Unhashable(why.format(most=MAX_DEPTH))
         inner = _inside(part)
         keys += len(inner)
         if keys > MAX_KEYS:
-            raise Unhashable(f"The params have more than {MAX_KEYS} keys and items.")
+            why = _("The params have more than {most} keys and items.")
+            raise Unhashable(why.format(most=MAX_KEYS))
         waiting.extend((piece, depth + 1) for piece in inner)
         _check_piece(part)
 
@@ -111,11 +115,11 @@ def _inside(part: Json) -> Sequence[Any]:
 def _check_piece(part: Json) -> None:
     texts = part if isinstance(part, dict) else [part]
     if any(isinstance(text, str) and not is_storable(text) for text in texts):
-        raise Unhashable("A text holds a NUL or half of a character.")
+        raise Unhashable(_("A text contains a character that cannot be stored."))
     if isinstance(part, float) and not math.isfinite(part):
-        raise Unhashable(f"{part} is no number in JSON.")
+        raise Unhashable(_("{value} is not a number in JSON.").format(value=part))
     if isinstance(part, int) and abs(part) > LARGEST:
-        raise Unhashable("A whole number is larger than 2^53 - 1: say it as a text.")
+        raise Unhashable(_("An integer is larger than 2^53 - 1. Send it as text."))
 
 
 def run_version(run: Run) -> str:

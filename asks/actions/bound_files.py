@@ -22,6 +22,7 @@ from asks.signed_channel import safe_files
 MOST_NAMES = 40
 MOST_BYTES = 8 * 1024 * 1024
 MISSING = "missing"
+#: Followed by the reason, which is never translated: it is hashed with the action.
 UNBOUND = "unbound: "
 
 
@@ -44,7 +45,7 @@ def digest_file(agent: Agent, name: str) -> str:
     """Return the digest of a file's present content, or the reason why it cannot be bound."""
     root = agent.settings.get("cwd") if isinstance(agent.settings, dict) else None
     if not isinstance(root, str) or not root:
-        return f"{UNBOUND}the agent has no folder of its own"
+        return f"{UNBOUND}the agent has no folder"
     try:
         parts = _parts(name, root)
         return f"sha256:{hashlib.sha256(_content(root, parts)).hexdigest()}"

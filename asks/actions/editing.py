@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from agents.text.canonical_json import Json
 from asks.actions import binding, bound_files, schema
 from asks.actions.schema import Flaw, join_path
@@ -16,13 +19,13 @@ from asks.actions.schema_lookup import SchemaPlace, json_type_of
 from asks.models import Ask, Gate
 from asks.policies import versions
 
-_WORDS = {
-    "string": "text",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
+_TYPE_NAMES = {
+    "string": gettext_noop("text"),
+    "number": gettext_noop("a number"),
+    "boolean": gettext_noop("true or false"),
+    "null": gettext_noop("null"),
+    "array": gettext_noop("a list"),
+    "object": gettext_noop("an object"),
 }
 
 
@@ -50,18 +53,19 @@ def find_edit_flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
         edited_action_hash(gate, params)
     except binding.Unhashable as error:
         return [Flaw("", str(error))]
-    found = list(_moved(asked_params(gate), params, SchemaPlace(gate.schema, gate.schema), ""))
+    flaws = list(_moved(asked_params(gate), params, SchemaPlace(gate.schema, gate.schema), ""))
     if gate.schema is not None:
-        found += schema.find_flaws(gate.schema, params)
-    found += _other_files(ask, gate, params)
-    return list({flaw.path: flaw for flaw in reversed(found)}.values())[::-1]
+        flaws += schema.find_flaws(gate.schema, params)
+    flaws += _other_files(ask, gate, params)
+    return list({flaw.path: flaw for flaw in reversed(flaws)}.values())[::-1]
 
 
 def _moved(before: Json, now: Json, place: SchemaPlace, path: str) -> Iterator[Flaw]:
     """Yield an error for each changed type, and for each missing or unknown name."""
     allowed = place.types or {json_type_of(before)}
     if json_type_of(now) not in allowed:
-        yield Flaw(path, f"It must be {' or '.join(_WORDS[name] for name in sorted(allowed))}.")
+        types = _(" or ").join(_(_TYPE_NAMES[name]) for name in sorted(allowed))
+        yield Flaw(path, _("It must be {}.").format(types))
     elif isinstance(now, dict):
         yield from _names(before if isinstance(before, dict) else {}, now, place, path)
     elif isinstance(now, list):
@@ -72,13 +76,13 @@ def _names(
     before: dict[str, Json], now: dict[str, Json], place: SchemaPlace, path: str
 ) -> Iterator[Flaw]:
     for name in sorted(before.keys() - now.keys() - place.names):
-        yield Flaw(join_path(path, name), "It is missing.")
+        yield Flaw(join_path(path, name), _("It is missing."))
     for name, value in now.items():
         here = place.member(name)
         if name in before:
             yield from _moved(before[name], value, here, join_path(path, name))
         elif here.here is None:
-            yield Flaw(join_path(path, name), "The agent sent no such value.")
+            yield Flaw(join_path(path, name), _("The agent did not send this value."))
 
 
 def _items(before: list[Json], now: list[Json], place: SchemaPlace, path: str) -> Iterator[Flaw]:
@@ -87,7 +91,7 @@ def _items(before: list[Json], now: list[Json], place: SchemaPlace, path: str) -
         if before:
             yield from _moved(before[min(number, len(before) - 1)], value, here, at)
         elif here.here is None:
-            yield Flaw(at, "Nothing says what may stand in this list.")
+            yield Flaw(at, _("It is not known what this list may contain."))
 
 
 def _other_files(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
@@ -96,7 +100,7 @@ def _other_files(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
     The policy in force is the one that the ask was bound to: otherwise its answer is stale.
     """
     rule = versions.policy_in_force(ask.agent_id).document.rule_for(gate.operation)
-    why = "It names what is bound by its content. It can be approved or denied as it is."
+    why = _("It names a file whose content is bound. Approve or deny the call as it is.")
     return [
         Flaw(name, why)
         for name in (rule.bind_files if rule else ())

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import JSONField, Value
+from django.utils.translation import gettext as _
 
 from agents import actors, claims
 from agents.db import statements
@@ -182,7 +183,7 @@ def _say_refused(session: LockedSession, run: Run | None, operation: str) -> Non
         actor="system",
         run=run,
         text=str(make_storable(operation))[:200],
-        data={"why": "nobody approved exactly this, or it was done already; it was not done"},
+        data={"why": _("no unused approval covers exactly this action; it was not performed")},
     )
 
 

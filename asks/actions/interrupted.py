@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from agents import transitions
 from agents.db.expressions import ClockNow
@@ -20,10 +21,6 @@ from asks.models import Effect, EffectEnd, Redemption
 BATCH = 100
 #: How long an effect that belongs to no run may take before a person is asked about it.
 PATIENCE = timedelta(hours=1)
-OPTIONS = (
-    OptionDraft("happened", "It happened"),
-    OptionDraft("did-not-happen", "It did not happen", "Nothing is repeated by saying so."),
-)
 
 
 def ask_about_interrupted() -> int:
@@ -76,17 +73,26 @@ def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bo
     return True
 
 
+def _options() -> tuple[OptionDraft, ...]:
+    return (
+        OptionDraft("happened", _("It happened")),
+        OptionDraft(
+            "did-not-happen", _("It did not happen"), _("Nothing is repeated if you choose this.")
+        ),
+    )
+
+
 def _draft(taken: Redemption) -> AskDraft:
     """Return the question for the owner. Text from the agent appears only as data."""
     grant = taken.grant
     return AskDraft(
         request_key=f"effect:{taken.pk}",
-        prompt=(
-            "An approved action was begun, and its run ended before it said how that went. "
-            "**It may or may not have happened.** It is not done again by itself. "
-            "Please look, and say what you found."
+        prompt=_(
+            "An approved action was started, but its run ended before it reported the result. "
+            "**It may or may not have happened.** It will not be repeated automatically. "
+            "Please check, and report what you found."
         ),
-        options=OPTIONS,
+        options=_options(),
         free_text=True,
         context={"operation": grant.operation, "params": grant.params},
     )

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
@@ -71,7 +73,7 @@ def find_flaws(schema: Json, params: Json) -> list[Flaw]:
         found = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
         return [_in_words(error) for error in found]
     except Exception:  # noqa: BLE001 -- a reference may point at anything; reject the params
-        return [Flaw("", "The tool's schema cannot be followed, so this cannot be checked.")]
+        return [Flaw("", _("The tool's schema cannot be evaluated, so this cannot be validated."))]
 
 
 def _keys(part: Json) -> Iterator[str]:
@@ -122,68 +124,72 @@ def _checker(schema: Json) -> Json:
     return checker(schema, registry=Registry())
 
 
-def _pattern(_: Json, pattern: str, value: Json, __: Json) -> Iterator[ValidationError]:
+def _pattern(
+    _validator: Json, pattern: str, value: Json, _schema: Json
+) -> Iterator[ValidationError]:
     if not isinstance(value, str):
         return
     try:
         SchemaValidator(core_schema.str_schema(pattern=pattern)).validate_python(value)
     except NoMatch:
-        yield ValidationError(f"It must match the pattern {pattern[:200]}.")
+        yield ValidationError(
+            _("It must match the pattern {pattern}.").format(pattern=pattern[:200])
+        )
     except PatternError:
-        yield ValidationError("The form that the tool wants cannot be checked here.")
+        yield ValidationError(_("The tool's pattern for this value cannot be checked."))
 
 
 #: The error sentence of each keyword.
-_SAID = {
-    "type": "It must be {}.",
-    "minimum": "It must be at least {}.",
-    "maximum": "It must be at most {}.",
-    "exclusiveMinimum": "It must be more than {}.",
-    "exclusiveMaximum": "It must be less than {}.",
-    "multipleOf": "It must be a multiple of {}.",
-    "minLength": "It must have at least {} characters.",
-    "maxLength": "It must have at most {} characters.",
-    "minItems": "It must have at least {} items.",
-    "maxItems": "It must have at most {} items.",
-    "enum": "It must be one of {}.",
-    "const": "It must be {}.",
+_SENTENCES = {
+    "type": gettext_noop("It must be {}."),
+    "minimum": gettext_noop("It must be at least {}."),
+    "maximum": gettext_noop("It must be at most {}."),
+    "exclusiveMinimum": gettext_noop("It must be more than {}."),
+    "exclusiveMaximum": gettext_noop("It must be less than {}."),
+    "multipleOf": gettext_noop("It must be a multiple of {}."),
+    "minLength": gettext_noop("It must have at least {} characters."),
+    "maxLength": gettext_noop("It must have at most {} characters."),
+    "minItems": gettext_noop("It must have at least {} items."),
+    "maxItems": gettext_noop("It must have at most {} items."),
+    "enum": gettext_noop("It must be one of {}."),
+    "const": gettext_noop("It must be {}."),
 }
 _TYPES = {
-    "string": "text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
+    "string": gettext_noop("text"),
+    "number": gettext_noop("a number"),
+    "integer": gettext_noop("a whole number"),
+    "boolean": gettext_noop("true or false"),
+    "null": gettext_noop("null"),
+    "array": gettext_noop("a list"),
+    "object": gettext_noop("an object"),
 }
 
 
 def _in_words(error: ValidationError) -> Flaw:
     keyword = str(error.validator)
-    wanted: Json = error.validator_value
-    given: Json = error.instance
+    expected: Json = error.validator_value
+    value: Json = error.instance
     path = path_of(error.absolute_path)
     if keyword == "required":
-        missing = next((name for name in wanted if name not in given), "")
-        return Flaw(join_path(path, missing), "It is missing.")
+        missing = next((name for name in expected if name not in value), "")
+        return Flaw(join_path(path, missing), _("It is missing."))
     if keyword == "additionalProperties":
         known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
-        extra = next((name for name in given if name not in known), "")
-        return Flaw(join_path(path, extra), "The tool takes no such value.")
-    if keyword in _SAID:
-        return Flaw(path, _SAID[keyword].format(_wanted(keyword, wanted))[:300])
+        extra = next((name for name in value if name not in known), "")
+        return Flaw(join_path(path, extra), _("The tool does not accept this value."))
+    if keyword in _SENTENCES:
+        return Flaw(path, _(_SENTENCES[keyword]).format(_expectation(keyword, expected))[:300])
     own = keyword == "pattern"
-    return Flaw(path, error.message[:300] if own else "It does not fit what the tool takes.")
+    return Flaw(path, error.message[:300] if own else _("It does not fit the tool's schema."))
 
 
-def _wanted(keyword: str, wanted: Json) -> str:
+def _expectation(keyword: str, expected: Json) -> str:
     if keyword == "type":
-        names = wanted if isinstance(wanted, list) else [wanted]
-        return " or ".join(_TYPES.get(name, str(name)) for name in names)
+        names = expected if isinstance(expected, list) else [expected]
+        return _(" or ").join(_(_TYPES.get(name, str(name))) for name in names)
     if keyword == "enum":
-        return ", ".join(json.dumps(one, ensure_ascii=False) for one in wanted)
-    return json.dumps(wanted, ensure_ascii=False)
+        return ", ".join(json.dumps(one, ensure_ascii=False) for one in expected)
+    return json.dumps(expected, ensure_ascii=False)
 
 
 def path_of(places: Iterable[str | int]) -> str:

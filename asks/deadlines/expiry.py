@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from agents import controls
 from agents.db.statements import Prepared
@@ -42,14 +43,15 @@ def _expire(session_id: int, ask_id: int) -> bool:
     ask = due.select_related("run").first()
     if ask is None:
         return False
-    closing.close_ask(session, ask, AskStatus.EXPIRED, reason="Nobody answered in time.")
+    closing.close_ask(session, ask, AskStatus.EXPIRED, reason=_("Nobody answered in time."))
     record_event(
         session,
         "expired",
         actor="system",
         run=ask.run,
-        text="Nobody answered in time. The session is paused; nothing was approved.",
+        text=_("Nobody answered in time. The session is paused; nothing was approved."),
         data={"ask_id": ask.pk, "prompt": ask.prompt[:500]},
     )
-    controls.pause_session(session, reason="Paused: a question expired unanswered.", actor="system")
+    reason = _("Paused: a question expired unanswered.")
+    controls.pause_session(session, reason=reason, actor="system")
     return True

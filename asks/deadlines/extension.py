@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from agents import actors
 from agents.events.log import record_event
@@ -38,7 +39,8 @@ def _may_not(ask: LockedAsk, by: AbstractBaseUser) -> Refused | None:
         return refusals.refuse(Reason.EXPIRED, ask)
     kept = terms.terms_of(ask)
     if ask.expires_at is None or kept.extend_by is None or ask.extended >= kept.extensions:
-        return refusals.refuse(Reason.NOT_ALLOWED, ask, "The policy allows no more time for this.")
+        why = _("The policy does not allow more time for this question.")
+        return refusals.refuse(Reason.NOT_ALLOWED, ask, why)
     return None
 
 
@@ -60,7 +62,12 @@ def _extend(ask: LockedAsk, by: AbstractBaseUser) -> None:
     until = ask.expires_at.isoformat()
     data = {"ask_id": ask.pk, "expires_at": until}
     record_event(
-        session, "extended", actor=actor, run=ask.run, text="Gave it more time.", data=data
+        session,
+        "extended",
+        actor=actor,
+        run=ask.run,
+        text=_("Gave the question more time."),
+        data=data,
     )
     chain.append_record(
         "extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor

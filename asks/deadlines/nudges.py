@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents.db.statements import Prepared
 from agents.events.log import record_event
@@ -17,10 +19,12 @@ from asks.policies import terms
 from asks.queue import hints
 
 BATCH = 100
-WORDS: dict[str, str] = {
-    NudgeKind.REMINDER: "This question still waits for an answer.",
-    NudgeKind.ESCALATION: "This question has waited too long",
-    NudgeKind.WARNING: "This question expires soon. Without an answer nothing is approved.",
+SENTENCES: dict[str, str] = {
+    NudgeKind.REMINDER: gettext_noop("This question is still waiting for an answer."),
+    NudgeKind.ESCALATION: gettext_noop("This question has waited too long."),
+    NudgeKind.WARNING: gettext_noop(
+        "This question expires soon. Without an answer, nothing is approved."
+    ),
 }
 
 
@@ -53,9 +57,9 @@ def _give(session_id: int, nudge_id: int) -> bool:
     ask = nudge.ask
     if ask.status != AskStatus.OPEN or (ask.expires_at and ask.expires_at <= session.locked_at):
         return False
-    text = WORDS[nudge.kind]
+    text = _(SENTENCES[nudge.kind])
     if nudge.kind == NudgeKind.ESCALATION:
-        text = f"{text}. {_escalate(ask, nudge)}".strip()
+        text = f"{text} {_escalate(ask, nudge)}".strip()
     data = {"ask_id": ask.pk, "kind": nudge.kind, "to": nudge.to}
     record_event(session, "reminded", actor="system", run=ask.run, text=text, data=data)
     hints.notify_queues(ask)
@@ -66,13 +70,13 @@ def _escalate(ask: Ask, nudge: Nudge) -> str:
     """Return the sentence that names the recipient. Let them answer too, if the policy says so."""
     if not nudge.to:
         return ""
-    said = f"It is escalated to {nudge.to}."
+    escalated = _("It has been escalated to {group}.").format(group=nudge.to)
     name = terms.terms_of(ask).escalate_to
     group = Group.objects.filter(name=name).first() if name else None
     if group is None:
-        return said
+        return escalated
     _admit(ask, group)
-    return f"{said} They may answer it too."
+    return _("{escalated} They may answer it too.").format(escalated=escalated)
 
 
 def copy_escalation(session: LockedSession, before: Ask, fresh: Ask) -> None:

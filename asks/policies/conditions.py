@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from django.utils.translation import gettext as _
 from simpleeval import InvalidExpression, SimpleEval
 
 from agents.text.canonical_json import Json
@@ -33,33 +34,37 @@ _ALLOWED = (
 _NAMES = ("params", "operation")
 
 
-def check_condition(rule: str) -> None:
+def check_condition(condition: str) -> None:
     """Raise BadCondition if a condition cannot be parsed. The message says why."""
-    _parsed(rule)
+    _parsed(condition)
 
 
-def condition_holds(rule: str, *, operation: str, params: Json) -> bool:
+def condition_holds(condition: str, *, operation: str, params: Json) -> bool:
     """Whether a condition is true for an action. Raises BadCondition if it cannot be evaluated."""
     reader = _Reader({"params": params, "operation": operation})
     try:
-        result = reader.eval(rule, _parsed(rule))
+        result = reader.eval(condition, _parsed(condition))
     except BadCondition:
         raise
     except (InvalidExpression, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise BadCondition(f"“{rule}” cannot be decided: {error}.") from error
+        why = _("“{condition}” cannot be evaluated: {error}.")
+        raise BadCondition(why.format(condition=condition, error=error)) from error
     if not isinstance(result, bool):
-        raise BadCondition(f"“{rule}” is neither true nor false here.")
+        why = _("“{condition}” is neither true nor false here.")
+        raise BadCondition(why.format(condition=condition))
     return result
 
 
 @lru_cache(maxsize=1000)
-def _parsed(rule: str) -> ast.expr:
-    if len(rule) > MAX_LENGTH:
-        raise BadCondition(f"The rule has {len(rule)} characters; {MAX_LENGTH} are the most.")
+def _parsed(condition: str) -> ast.expr:
+    if len(condition) > MAX_LENGTH:
+        why = _("The condition has {size} characters; the limit is {most}.")
+        raise BadCondition(why.format(size=len(condition), most=MAX_LENGTH))
     try:
-        tree = ast.parse(rule.strip(), mode="eval")
+        tree = ast.parse(condition.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadCondition(f"“{rule}” is no rule: {error}.") from error
+        why = _("“{condition}” is not a condition: {error}.")
+        raise BadCondition(why.format(condition=condition, error=error)) from error
     for node in ast.walk(tree):
         _check_node(node)
     return tree.body
@@ -67,13 +72,16 @@ def _parsed(rule: str) -> ast.expr:
 
 def _check_node(node: ast.AST) -> None:
     if not isinstance(node, _ALLOWED):
-        raise BadCondition(f"{type(node).__name__} cannot be used in a rule.")
+        why = _("{element} cannot be used in a condition.")
+        raise BadCondition(why.format(element=type(node).__name__))
     if isinstance(node, ast.Name) and node.id not in (*_NAMES, *_FUNCTIONS):
-        raise BadCondition(f"There is no “{node.id}”; a rule knows params and operation.")
+        why = _("There is no “{name}”; a condition can use params and operation.")
+        raise BadCondition(why.format(name=node.id))
     if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.keywords):
-        raise BadCondition("A rule calls " + ", ".join(_FUNCTIONS) + " and nothing else.")
+        why = _("A condition can only call {functions}.")
+        raise BadCondition(why.format(functions=", ".join(_FUNCTIONS)))
     if isinstance(node, ast.Constant) and not isinstance(node.value, str | int | float | None):
-        raise BadCondition(f"{node.value!r} is not JSON.")
+        raise BadCondition(_("{value} is not JSON.").format(value=repr(node.value)))
 
 
 class _Reader(SimpleEval):  # type: ignore[misc]  # simpleeval is untyped
@@ -88,7 +96,7 @@ class _Reader(SimpleEval):  # type: ignore[misc]  # simpleeval is untyped
         """Read ``params.amount`` as a key of an object, never as a Python attribute."""
         whole = self._eval(node.value)
         if not isinstance(whole, dict) or node.attr not in whole:
-            raise BadCondition(f"There is no “{node.attr}”.")
+            raise BadCondition(_("There is no “{name}”.").format(name=node.attr))
         return whole[node.attr]
 
     def _list(self, node: ast.List) -> list[Any]:
@@ -100,7 +108,7 @@ class _Reader(SimpleEval):  # type: ignore[misc]  # simpleeval is untyped
 
 def _number(value: object) -> Json:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadCondition("Only numbers can be calculated with.")
+        raise BadCondition(_("Arithmetic needs numbers."))
     return value
 
 
@@ -114,17 +122,22 @@ def _kind(value: object) -> str:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
+def _incomparable(left: Json, right: Json) -> BadCondition:
+    why = _("A {left} cannot be compared with a {right}.")
+    return BadCondition(why.format(left=_kind(left), right=_kind(right)))
+
+
 def _equal(left: Json, right: Json) -> bool:
     """Compare two values. Raise BadCondition if their kinds differ: the condition is wrong."""
     if left is not None and right is not None and _kind(left) != _kind(right):
-        raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
+        raise _incomparable(left, right)
     return bool(left == right)
 
 
 def _ordered(work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def compare(left: Json, right: Json) -> bool:
         if _kind(left) != _kind(right) or _kind(left) not in ("number", "str"):
-            raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
+            raise _incomparable(left, right)
         return work(left, right)
 
     return compare
@@ -133,13 +146,14 @@ def _ordered(work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 def _within(part: Json, whole: Json) -> bool:
     """Whether a text contains a text, an object contains a key, or a list contains a value."""
     if isinstance(whole, str | dict) and not isinstance(part, str):
-        raise BadCondition(f"A {_kind(part)} is looked for in a {_kind(whole)}.")
+        why = _("A {part} cannot be in a {whole}.")
+        raise BadCondition(why.format(part=_kind(part), whole=_kind(whole)))
     return part in whole
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise BadCondition(f"A {_kind(value)} is no text.")
+        raise BadCondition(_("A {kind} is not text.").format(kind=_kind(value)))
     return value
 
 

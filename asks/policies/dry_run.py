@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from agents.models import Agent
 from asks import asking_again
@@ -41,9 +42,11 @@ def _of_asks(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[
     for ask in asks.order_by("-pk")[:MOST]:
         draft, gate = asking_again.draft_from(ask), binding.gate_of(ask)
         before, after = (_judged(policy, draft, gate) for policy in (now, then))
-        operation = gate.operation if gate else "a question"
-        operation = "(confidential)" if ask.confidential else operation
-        yield Changed(f"ask {ask.pk}", operation, ask.pk, tuple(_differences(before, after)))
+        operation = gate.operation if gate else _("a question")
+        operation = _("(confidential)") if ask.confidential else operation
+        yield Changed(
+            _("ask {id}").format(id=ask.pk), operation, ask.pk, tuple(_differences(before, after))
+        )
 
 
 def _of_allowed(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[Changed]:
@@ -55,7 +58,7 @@ def _of_allowed(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterat
         before, after = (
             judge_draft(policy, draft, lambda _operation: True) for policy in (now, then)
         )
-        what = f"allowed {grant.pk}"
+        what = _("allowed {id}").format(id=grant.pk)
         yield Changed(what, grant.operation, None, tuple(_differences(before, after)))
 
 
@@ -76,7 +79,7 @@ def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
     if before.asks != after.asks:
         yield f"{_asking(before)} → {_asking(after)} ({after.why})"
     if before.money_critical != after.money_critical:
-        yield "money-critical" if after.money_critical else "not money-critical any more"
+        yield _("money-critical") if after.money_critical else _("no longer money-critical")
     for name in Terms.model_fields:
         was, now = _words(before.terms, name), _words(after.terms, name)
         if was != now and after.asks:
@@ -84,9 +87,9 @@ def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
 
 
 def _asking(ruling: Ruling) -> str:
-    return "a person is asked" if ruling.asks else "nobody is asked"
+    return _("a person is asked") if ruling.asks else _("nobody is asked")
 
 
 def _words(terms: Terms, name: str) -> str:
     value = terms.model_dump(mode="json", exclude_none=True, exclude_defaults=True).get(name)
-    return "not said" if value is None else str(value)
+    return _("not set") if value is None else str(value)

@@ -15,6 +15,7 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
+from django.utils.translation import gettext as _
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -40,27 +41,27 @@ Rejection = Literal["first_decides", "all_vote"]
 
 def _some_time(wait: timedelta) -> timedelta:
     if not timedelta(seconds=1) <= wait <= MAX_WAIT:
-        raise ValueError("it must be at least a second, and ten years at most")
+        raise ValueError(_("it must be at least one second and at most ten years"))
     return wait
 
 
 def _only_pauses(action: object) -> object:
     if action != "pause":
-        raise ValueError("time never approves: an expiry can only pause")
+        raise ValueError(_("time never approves: an expiry can only pause"))
     return action
 
 
 def _who(name: str) -> str:
     if name != "owners" and not name.removeprefix(GROUP).strip():
-        raise ValueError("name a group, as in group:finance")
+        raise ValueError(_("name a group, as in group:finance"))
     if name != "owners" and not name.startswith(GROUP):
-        raise ValueError("it is either owners or group:<name>")
+        raise ValueError(_("it must be owners or group:<name>"))
     return name
 
 
 def _plain(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("it holds a character that cannot be kept")
+        raise ValueError(_("it contains a character that cannot be stored"))
     return text
 
 
@@ -93,9 +94,10 @@ class Quorum(_Shape):
     @model_validator(mode="after")
     def _possible(self) -> Quorum:
         if self.rejection == "all_vote" and self.of is None:
-            raise ValueError("where all must vote, say of how many")
+            raise ValueError(_("if all must vote, “of” must be the number of voters"))
         if self.of is not None and self.approvals > self.of:
-            raise ValueError(f"{self.approvals} of {self.of} can never approve")
+            why = _("{approvals} of {voters} can never approve")
+            raise ValueError(why.format(approvals=self.approvals, voters=self.of))
         return self
 
 
@@ -122,7 +124,7 @@ class Terms(_Shape):
     @model_validator(mode="after")
     def _somebody_to_admit(self) -> Self:
         if self.escalated_may_answer and not (self.escalate_to or "").startswith(GROUP):
-            raise ValueError("“escalated_may_answer” goes with “escalate_to”, a group")
+            raise ValueError(_("“escalated_may_answer” needs a group in “escalate_to”"))
         return self
 
     def over(self, around: Terms) -> Terms:
@@ -159,13 +161,17 @@ class Rule(Terms):
     @model_validator(mode="after")
     def _consistent(self) -> Rule:
         if (self.approval == "when") != (self.when is not None):
-            raise ValueError("approval “when” goes with a rule in “when”, and the other way round")
+            raise ValueError(
+                _("approval “when” needs a condition in “when”, and only that approval has one")
+            )
         if self.money_critical and self.approval != "always":
-            raise ValueError("what is money-critical always needs an approval")
+            raise ValueError(_("a money-critical action always needs an approval"))
         if self.may_edit and self.money_critical:
-            raise ValueError("what is money-critical is signed as it is: “may_edit” cannot hold")
+            raise ValueError(
+                _("a money-critical action is signed unchanged: “may_edit” is not allowed")
+            )
         if self.may_edit and self.quorum is not None and self.quorum.many_decide:
-            raise ValueError("where several decide, nobody changes the call alone")
+            raise ValueError(_("if several people decide, nobody may edit the call alone"))
         return self
 
     def fits(self, operation: str) -> bool:

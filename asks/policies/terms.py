@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from django.contrib.auth.models import Group, User
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict
 
 from agents import actors
@@ -128,7 +129,8 @@ def _group(who: str | None) -> Group | None:
         return None
     group = Group.objects.filter(name=who.removeprefix(GROUP)).first()
     if group is None:
-        raise BadDraft(f"The policy leaves this to {who}, and there is no such group.")
+        why = _("The policy assigns this to {who}, but there is no such group.")
+        raise BadDraft(why.format(who=who))
     return group
 
 
@@ -138,7 +140,7 @@ def _several(draft: AskDraft, ruling: Ruling, stored: dict[str, Any]) -> None:
     if quorum is None or draft.action is None:
         return
     if not draft.options:
-        raise BadDraft("The policy wants several votes on this, so it must offer options.")
+        raise BadDraft(_("The policy requires several votes, so the question must offer options."))
     stored["quorum"] = quorum
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from django.contrib.auth.models import AbstractBaseUser, Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 from pydantic import ValidationError as ShapeError
 
 from agents import actors
@@ -23,6 +24,7 @@ from agents.models import Session
 from agents.text.canonical_json import Json
 from agents.text.storable import is_blank, is_storable
 from asks.drafts import ActionDraft, AskDraft
+from asks.ledger import chain
 from asks.lifecycle import Meaning
 from asks.models import Policy, Verdict
 from asks.policies import conditions
@@ -89,11 +91,11 @@ def _document(text: str) -> Document:
 @transaction.atomic
 def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -> Policy:
     """Put a new version in force immediately. Raises ValidationError per field."""
-    from asks.ledger import chain  # a cycle: raising imports both
-
     document = check_rules(rules)
     if is_blank(why) or not is_storable(why) or len(why) > 1000:
-        raise ValidationError({"why": "Say in up to 1000 characters why it is changed."})
+        raise ValidationError(
+            {"why": _("Say why you change the policy, in at most 1000 characters.")}
+        )
     agent = lock_agent(agent_id)
     made = Policy.objects.create(
         agent=agent,
@@ -111,15 +113,17 @@ def check_rules(rules: Json) -> Document:
     """Parse and validate submitted rules. Raises ValidationError for the field ``rules``."""
     try:
         if len(json.dumps(rules)) > MAX_RULES_BYTES:
-            raise ValidationError({"rules": f"A policy has {MAX_RULES_BYTES} bytes at the most."})
+            limit = _("A policy can have at most {most} bytes.").format(most=MAX_RULES_BYTES)
+            raise ValidationError({"rules": limit})
         document = document_of(rules)
     except ShapeError as error:
         raise ValidationError({"rules": _in_words(error)}) from error
     except (TypeError, RecursionError) as error:
-        raise ValidationError({"rules": "This is no JSON."}) from error
+        raise ValidationError({"rules": _("This is not JSON.")}) from error
     known = Group.objects.filter(name__in=document.groups).values_list("name", flat=True)
     if missing := sorted(document.groups - set(known)):
-        raise ValidationError({"rules": f"There is no group {', '.join(missing)}."})
+        absent = _("There is no group {names}.").format(names=", ".join(missing))
+        raise ValidationError({"rules": absent})
     return document
 
 
@@ -145,7 +149,7 @@ def judge_draft(
     """Apply a policy to a draft. ``approved_before(operation)`` is called only for a ``once`` rule."""
     document = policy.document
     if draft.action is None:
-        return Ruling(policy.version, True, "it is a question", document.terms, document)
+        return Ruling(policy.version, True, _("it is a question"), document.terms, document)
     rule = document.rule_for(draft.action.operation)
     asks, why = _needs_a_person(rule, draft.action, approved_before)
     terms = rule.over(document.terms) if rule else document.terms
@@ -156,16 +160,16 @@ def _needs_a_person(
     rule: Rule | None, action: ActionDraft, approved_before: Callable[[str], bool]
 ) -> tuple[bool, str]:
     if rule is None:
-        return True, "no rule names it"
+        return True, _("no rule matches it")
     name = f"“{rule.operation}”"
     if action.always_asks or action.money_critical or rule.approval == "always":
-        return True, f"{name} always needs an approval"
+        return True, _("{rule} always needs an approval").format(rule=name)
     if rule.approval == "never":
-        return False, f"{name} never needs an approval"
+        return False, _("{rule} never needs an approval").format(rule=name)
     if rule.approval == "once":
         if approved_before(action.operation):
-            return False, f"{name} was approved in this session before"
-        return True, f"{name} needs an approval once per session"
+            return False, _("{rule} was approved in this session before").format(rule=name)
+        return True, _("{rule} needs an approval once per session").format(rule=name)
     return _by_condition(rule, action, name)
 
 
@@ -175,9 +179,10 @@ def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str
     try:
         needed = conditions.condition_holds(when, operation=action.operation, params=action.params)
     except conditions.BadCondition as error:
-        return True, f"{name} could not be decided: {error}"
-    says = "is true" if needed else "is not true"
-    return needed, f"{name}: {when} {says}"
+        why = _("{rule} could not be evaluated: {error}")
+        return True, why.format(rule=name, error=error)
+    why = _("{rule}: {condition} is true") if needed else _("{rule}: {condition} is not true")
+    return needed, why.format(rule=name, condition=when)
 
 
 def _approved_before(session: Session, operation: str, version: int) -> bool:

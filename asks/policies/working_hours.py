@@ -8,6 +8,7 @@ from heapq import merge
 from typing import Annotated, Literal, get_args
 from zoneinfo import ZoneInfo, available_timezones
 
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -19,7 +20,7 @@ LONGEST = 20_000
 
 def _known_zone(name: str) -> str:
     if name not in available_timezones():
-        raise ValueError(f"there is no time zone “{name}”")
+        raise ValueError(_("there is no time zone “{name}”").format(name=name))
     return name
 
 
@@ -36,7 +37,7 @@ class WorkingHours(BaseModel):
     @model_validator(mode="after")
     def _in_order(self) -> WorkingHours:
         if self.opens >= self.closes or self.opens.tzinfo or self.closes.tzinfo:
-            raise ValueError("they must open before they close, in local time")
+            raise ValueError(_("they must open before they close, in local time"))
         return self
 
     def window(self, day: date) -> tuple[datetime, datetime] | None:
