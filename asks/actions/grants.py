@@ -74,17 +74,6 @@ def grant_by_policy(
     )
 
 
-def redeem_grant(
-    *, session_id: int, operation: str, params: Json, fence: Fence | None = None
-) -> Grant | None:
-    """Take the grant for exactly this action. Return None if no unused grant covers it.
-
-    Perform the action only after this returns: the redemption is committed by then.
-    """
-    begun = begin_effect(session_id=session_id, operation=operation, params=params, fence=fence)
-    return begun.grant if begun else None
-
-
 @transaction.atomic(durable=True)
 def begin_effect(
     *,

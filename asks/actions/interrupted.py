@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from agents import transitions
 from agents.db.expressions import ClockNow
-from agents.db.statements import Prepared
 from agents.lifecycle import RunStatus, SessionState
 from agents.locking import lock_first_session
 from agents.models import Run, Session
@@ -28,7 +27,8 @@ def ask_about_interrupted() -> int:
 
     Safe to call from several processes at once.
     """
-    return sum(_ask_about(*row) for row in _ALL.rows())
+    pairs = _without_end().order_by("pk").values_list("grant__session_id", "pk")[:BATCH]
+    return sum(_ask_about(*pair) for pair in pairs)
 
 
 def ask_about_session(session_id: int) -> int:
@@ -36,8 +36,9 @@ def ask_about_session(session_id: int) -> int:
 
     The turn continues from the answers, so none may be skipped because the session is busy.
     """
-    rows = _OF_SESSION.rows(session_id)
-    return sum(_ask_about(session_id, redemption_id, wait=True) for (redemption_id,) in rows)
+    of_session = _without_end().filter(grant__session=session_id).order_by("pk")
+    redemption_ids = of_session.values_list("pk", flat=True)
+    return sum(_ask_about(session_id, pk, wait=True) for pk in redemption_ids)
 
 
 def _without_end() -> QuerySet[Redemption]:
@@ -46,14 +47,6 @@ def _without_end() -> QuerySet[Redemption]:
     recent = Q(run=None, redeemed_at__gt=ClockNow() - PATIENCE)
     lost = Redemption.objects.filter(effect=None).exclude(under_way).exclude(recent)
     return lost.exclude(grant__session__state=SessionState.ENDED)
-
-
-_ALL = Prepared(
-    lambda: _without_end().order_by("pk").values_list("grant__session_id", "pk")[:BATCH], of=()
-)
-_OF_SESSION = Prepared(
-    lambda pk: _without_end().filter(grant__session=pk).order_by("pk").values_list("pk")
-)
 
 
 @transaction.atomic

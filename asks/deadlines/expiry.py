@@ -7,7 +7,6 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from agents import controls
-from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.locking import lock_first_session
 from agents.models import Session
@@ -20,17 +19,9 @@ BATCH = 100
 
 def expire_due_asks() -> int:
     """Expire every open ask past its deadline. Return how many. Safe to call concurrently."""
-    return sum(_expire(*row) for row in _DUE.rows())
-
-
-_DUE = Prepared(
-    lambda: (
-        Ask.objects.filter(status=AskStatus.OPEN, expires_at__lte=Now())
-        .order_by("expires_at", "pk")
-        .values_list("session_id", "pk")[:BATCH]
-    ),
-    of=(),
-)
+    due = Ask.objects.filter(status=AskStatus.OPEN, expires_at__lte=Now())
+    pairs = due.order_by("expires_at", "pk").values_list("session_id", "pk")[:BATCH]
+    return sum(_expire(*pair) for pair in pairs)
 
 
 @transaction.atomic

@@ -8,7 +8,6 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from agents.db.statements import Prepared
 from agents.events.log import record_event
 from agents.locking import LockedSession, lock_first_session
 from agents.models import Session
@@ -30,17 +29,9 @@ SENTENCES: dict[str, str] = {
 
 def send_due_nudges() -> int:
     """Send every due nudge. Return how many. Safe to call from several processes at once."""
-    return sum(_give(*row) for row in _DUE.rows())
-
-
-_DUE = Prepared(
-    lambda: (
-        Nudge.objects.filter(said_at=None, due_at__lte=Now())
-        .order_by("due_at", "pk")
-        .values_list("ask__session_id", "pk")[:BATCH]
-    ),
-    of=(),
-)
+    due = Nudge.objects.filter(said_at=None, due_at__lte=Now())
+    pairs = due.order_by("due_at", "pk").values_list("ask__session_id", "pk")[:BATCH]
+    return sum(_give(*pair) for pair in pairs)
 
 
 @transaction.atomic

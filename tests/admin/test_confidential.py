@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agents.models import InboxItem
-from asks.actions import grants
 from asks.answering import Voted, answer_ask
 from asks.drafts import ActionDraft
 from asks.models import Ask, Grant, LedgerRecord, Refusal, SignedFile, Verdict, Vote
 from tests.admin import world
+from tests.effects import redeem_grant
 from tests.factories import AgentFactory, echo_of, home_of, verdict_on
 from tests.policies.world import asked, group_of, in_force
 
@@ -48,7 +48,7 @@ def decided(member: User) -> Ask:
     assert isinstance(answer_ask(ask_id=ask.pk, by=member, **words), Voted)
     verdict = verdict_on(ask, User.objects.get(username="ben"), **words)
     SignedFile.objects.create(digest="0" * 64, name=f"{SECRET}.json", why=SECRET, verdict=verdict)
-    assert grants.redeem_grant(session_id=ask.session_id, operation="pay", params=ACTION.params)
+    assert redeem_grant(session_id=ask.session_id, operation="pay", params=ACTION.params)
     return ask
 
 

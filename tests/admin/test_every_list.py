@@ -16,10 +16,10 @@ from django.test.utils import CaptureQueriesContext
 from agents.db.expressions import database_now
 from agents.models import Agent
 from asks import answering, backlog, delegation
-from asks.actions import grants
 from asks.deadlines import expiry
 from asks.ledger import anchors
 from asks.models import Ask, SignedFile
+from tests.effects import redeem_grant
 from tests.factories import REFUND, AgentFactory, UserFactory, echo_of, home_of
 from tests.policies.world import asked, in_force
 from workspace.accounts import api_keys
@@ -63,7 +63,7 @@ def _decide(voted: Ask, owner: User, colleague: User) -> None:
     for person in (owner, colleague):
         answering.answer_ask(ask_id=voted.pk, by=person, option="approve", echo=echo_of(voted))
     verdict = Ask.objects.get(pk=voted.pk).verdict
-    grants.redeem_grant(session_id=voted.session_id, operation="refund", params=REFUND.params)
+    redeem_grant(session_id=voted.session_id, operation="refund", params=REFUND.params)
     SignedFile.objects.create(digest=f"{voted.pk:064}", name="a.json", why="-", verdict=verdict)
 
 

@@ -11,13 +11,14 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from agents.models import Agent, InboxItem, Session
-from asks.actions import binding, grants
+from asks.actions import binding
 from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft
 from asks.ledger import verify
 from asks.lifecycle import Reason
 from asks.models import Ask, Grant, LedgerRecord, Refusal, Verdict
 from asks.refusals import Refused
+from tests.effects import redeem_grant
 from tests.factories import AskFactory, echo_of
 from tests.policies.world import asked, in_force, refund
 
@@ -71,8 +72,8 @@ def test_the_edited_call_is_what_is_granted_and_both_are_kept(
     assert (grant.params, grant.action_hash) == (edited, digest)
     owed = InboxItem.objects.get(kind="verdict")
     assert owed.data["edited"] == owed.data["params"] == edited
-    assert grants.redeem_grant(session_id=session.pk, operation="refund", params=PARAMS) is None
-    assert grants.redeem_grant(session_id=session.pk, operation="refund", params=edited) == grant
+    assert redeem_grant(session_id=session.pk, operation="refund", params=PARAMS) is None
+    assert redeem_grant(session_id=session.pk, operation="refund", params=edited) == grant
 
 
 @pytest.mark.usefixtures("editable")

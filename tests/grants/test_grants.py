@@ -19,6 +19,7 @@ from asks.drafts import ActionDraft
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Effect, EffectEnd, Grant, Redemption
 from asks.queue import queries
+from tests.effects import redeem_grant
 from tests.factories import (
     REFUND,
     AskFactory,
@@ -69,7 +70,7 @@ def test_without_an_approval_nothing_is_done(
     asked = AskFactory(session=session, action=PAY)
     if option:
         verdict_on(asked, owner, option=option)
-    assert grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params) is None
+    assert redeem_grant(session_id=session.pk, operation="pay", params=PAY.params) is None
     assert not Redemption.objects.exists()
     (said,) = session.events.filter(kind="ignored")
     assert "no unused approval covers exactly this action" in said.data["why"]
@@ -115,7 +116,7 @@ def test_two_approvals_of_the_same_are_two_grants(session: Session, owner: User)
     for asked in ask(session, draft("a", action=PAY), draft("b", action=PAY)):
         verdict_on(asked, owner)
     take = {"session_id": session.pk, "operation": "pay", "params": PAY.params}
-    taken = [grants.redeem_grant(**take) for _ in range(3)]
+    taken = [redeem_grant(**take) for _ in range(3)]
     assert [grant.request_key if grant else None for grant in taken] == ["a", "b", None]
 
 
@@ -123,7 +124,7 @@ def test_a_grant_is_for_its_own_session(turn: Turn, session: Session) -> None:
     from agents.registration import open_session
 
     other = open_session(session.agent)
-    assert grants.redeem_grant(session_id=other.pk, operation="pay", params=PAY.params) is None
+    assert redeem_grant(session_id=other.pk, operation="pay", params=PAY.params) is None
 
 
 def test_a_lost_claim_does_nothing(turn: Turn) -> None:
@@ -159,15 +160,15 @@ def test_nothing_of_it_is_changed_or_doubled(turn: Turn) -> None:
 @pytest.mark.parametrize("null", [None, {}, [], "", 0])
 def test_any_params_can_be_granted(session: Session, owner: User, null: Any) -> None:
     verdict_on(AskFactory(session=session, action=ActionDraft("x", null)), owner)
-    assert grants.redeem_grant(session_id=session.pk, operation="x", params=null) is not None
+    assert redeem_grant(session_id=session.pk, operation="x", params=null) is not None
 
 
 def test_what_a_policy_lets_pass_needs_no_approval_beforehand(session: Session) -> None:
     in_force(session.agent, refund(approval="never"))
-    grant = grants.redeem_grant(session_id=session.pk, operation="refund", params=REFUND.params)
+    grant = redeem_grant(session_id=session.pk, operation="refund", params=REFUND.params)
     assert grant is not None
     assert (grant.ask, grant.policy_version) == (None, 1)
-    assert grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params) is None
+    assert redeem_grant(session_id=session.pk, operation="pay", params=PAY.params) is None
 
 
 class TestInterrupted:
@@ -233,7 +234,7 @@ class TestInterrupted:
 
         from asks.actions import interrupted
 
-        assert grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params)
+        assert redeem_grant(session_id=session.pk, operation="pay", params=PAY.params)
         assert ask_about_interrupted() == 0
         with pgtrigger.ignore("asks.Redemption:redemptions_never_change"):
             from agents.db.expressions import database_now
@@ -243,7 +244,7 @@ class TestInterrupted:
 
 
 def start_again(session: Session) -> object:
-    return grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params)
+    return redeem_grant(session_id=session.pk, operation="pay", params=PAY.params)
 
 
 def test_a_stale_answer_mints_nothing(session: Session, owner: User) -> None:

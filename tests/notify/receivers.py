@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from workspace.notify.courier import Courier
+
 #: Appends its input in one write, so that several may run at once.
 KEEPS = """
 import os, sys
@@ -105,3 +107,12 @@ def receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+async def deliver_all() -> int:
+    """Deliver what is due now; return the number of attempts."""
+    courier, attempts = Courier(), 0
+    while started := await courier.round():
+        attempts += started
+        await courier.finish()
+    return attempts

@@ -18,9 +18,9 @@ from asks import answering
 from asks.answering import Answered
 from tests.api import world
 from tests.api.world import Cast
-from tests.notify.receivers import keeping_command, kept
+from tests.notify.receivers import deliver_all, keeping_command, kept
 from workspace.models import Delivery, DeliveryState, OutboxItem
-from workspace.notify import courier, deliveries, hook
+from workspace.notify import deliveries, hook
 from workspace.notify.courier import Courier
 from workspace.notify.deliveries import LEASE, MAX_ATTEMPTS, Sink
 from workspace.notify.errors import Undelivered
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def deliver() -> int:
-    return asyncio.run(courier.deliver_all())
+    return asyncio.run(deliver_all())
 
 
 def time_passes() -> None:
@@ -311,7 +311,7 @@ def test_two_couriers_share_and_do_not_double(
     world.turn(cast.agent, *(world.question(f"Which of {n}?") for n in range(9)))
 
     async def both() -> None:
-        await asyncio.gather(courier.deliver_all(), courier.deliver_all())
+        await asyncio.gather(deliver_all(), deliver_all())
 
     asyncio.run(both())
     ids = [event["id"] for event in kept(tmp_path / "told")]

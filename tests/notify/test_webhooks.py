@@ -22,16 +22,16 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from asks import answering
 from tests.api import world
 from tests.api.world import Cast
-from tests.notify.receivers import Receiver, receiver
+from tests.notify.receivers import Receiver, deliver_all, receiver
 from workspace.models import Delivery, DeliveryState, OutboxItem, WebhookEndpoint
-from workspace.notify import breaker, courier, safe_addresses, webhook
+from workspace.notify import breaker, safe_addresses, webhook
 from workspace.notify.errors import Undelivered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def deliver() -> int:
-    return asyncio.run(courier.deliver_all())
+    return asyncio.run(deliver_all())
 
 
 def time_passes() -> None:

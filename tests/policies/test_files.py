@@ -10,13 +10,14 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Agent, Session
-from asks.actions import bound_files, grants
+from asks.actions import bound_files
 from asks.answering import Answered, answer_ask
 from asks.drafts import ActionDraft
 from asks.lifecycle import Reason
 from asks.models import Ask
 from asks.refusals import Refused
 from tests import factories
+from tests.effects import redeem_grant
 from tests.factories import echo_of, verdict_on
 from tests.policies.world import asked, in_force
 
@@ -69,9 +70,9 @@ def test_and_one_that_changes_after_the_approval_is_not_run(
     script = folder / "deploy" / "script.sh"
     script.write_text("rm -rf /\n")
     take = {"session_id": session.pk, "operation": RUN.operation, "params": RUN.params}
-    assert grants.redeem_grant(**take) is None
+    assert redeem_grant(**take) is None
     script.write_text("echo ok\n")
-    assert grants.redeem_grant(**take) is not None
+    assert redeem_grant(**take) is not None
 
 
 _opened: list[str] = []

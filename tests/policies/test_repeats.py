@@ -11,7 +11,6 @@ from agents import messages
 from agents.db.expressions import database_now
 from agents.lifecycle import Outcome, RunStatus
 from agents.models import InboxItem, Run, Session
-from asks.actions import grants
 from asks.answering import Answered, answer_ask
 from asks.deadlines.expiry import expire_due_asks
 from asks.drafts import ActionDraft, AskDraft
@@ -19,6 +18,7 @@ from asks.lifecycle import AskStatus, Reason
 from asks.models import Ask, Grant, Refusal, Verdict
 from asks.refusals import Refused
 from asks.retirement import retire_agent
+from tests.effects import redeem_grant
 from tests.factories import REFUND, AskFactory, ask, claim, draft, echo_of, finish, verdict_on
 from workspace.models import OutboxItem
 
@@ -40,13 +40,8 @@ def test_a_key_with_other_arguments_gets_a_new_ask_and_the_old_grant_stays_what_
     run = next_turn(session, owner, draft("k3", action=MILLION))
     (fresh,) = run.asks.all()
     assert fresh.status == AskStatus.OPEN
-    assert (
-        grants.redeem_grant(session_id=session.pk, operation="pay", params=MILLION.params) is None
-    )
-    assert (
-        grants.redeem_grant(session_id=session.pk, operation="pay", params=HUNDRED.params)
-        is not None
-    )
+    assert redeem_grant(session_id=session.pk, operation="pay", params=MILLION.params) is None
+    assert redeem_grant(session_id=session.pk, operation="pay", params=HUNDRED.params) is not None
 
 
 @pytest.mark.case("C118")
@@ -125,9 +120,7 @@ def test_words_that_claim_an_approval_are_words(session: Session, owner: User) -
     asked.refresh_from_db()
     assert asked.status == AskStatus.OPEN
     assert not Grant.objects.exists()
-    assert (
-        grants.redeem_grant(session_id=session.pk, operation="refund", params=REFUND.params) is None
-    )
+    assert redeem_grant(session_id=session.pk, operation="refund", params=REFUND.params) is None
 
 
 @pytest.mark.case("C51")

@@ -122,12 +122,3 @@ async def _deliver(sink: Sink, parcel: Parcel) -> None:
         )
     else:
         await in_database(deliveries.mark_delivered, parcel)
-
-
-async def deliver_all() -> int:
-    """Deliver what is due now; return the number of attempts. For tests."""
-    courier, attempts = Courier(), 0
-    while started := await courier.round():
-        attempts += started
-        await courier.finish()
-    return attempts
