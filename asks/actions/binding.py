@@ -115,7 +115,7 @@ def _inside(part: Json) -> Sequence[Any]:
 def _check_piece(part: Json) -> None:
     texts = part if isinstance(part, dict) else [part]
     if any(isinstance(text, str) and not is_storable(text) for text in texts):
-        raise Unhashable(_("A text contains a character that cannot be stored."))
+        raise Unhashable(_("A text contains a NUL or half of a character."))
     if isinstance(part, float) and not math.isfinite(part):
         raise Unhashable(_("{value} is not a number in JSON.").format(value=part))
     if isinstance(part, int) and abs(part) > LARGEST:

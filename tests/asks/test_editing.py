@@ -169,7 +169,7 @@ def without(name: str) -> dict[str, Any]:
         ({**PARAMS, "more": 1}, "more", "The agent did not send this value."),
         (without("memo"), "memo", "It is missing."),
         ([PARAMS], "", "It must be an object."),
-        ({**PARAMS, "charge": "a\0b"}, "", "A text contains a character that cannot be stored."),
+        ({**PARAMS, "charge": "a\0b"}, "", "A text contains a NUL or half of a character."),
         ({**PARAMS, "amount": 2**60}, "", "An integer is larger than 2^53 - 1"),
         ({**PARAMS, "amount": float("nan")}, "", "nan is not a number in JSON."),
     ],
@@ -248,7 +248,7 @@ def test_a_schema_that_leads_in_circles_or_elsewhere_lets_nothing_through(
         )
         refused = approve(ask, owner, {"amount": 2})
         assert refused.reason == Reason.BAD_EDIT
-        assert "cannot be followed" in refused.detail
+        assert "cannot be evaluated" in refused.detail
 
 
 @pytest.mark.usefixtures("editable")

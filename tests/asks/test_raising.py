@@ -171,11 +171,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"action": ActionDraft("x\0", {})},
-        "The action cannot be bound. A text contains a character that cannot be stored.",
+        "The action cannot be bound. A text contains a NUL or half of a character.",
     ),
     (
         {"action": ActionDraft("x", {"\ud800": 1})},
-        "The action cannot be bound. A text contains a character that cannot be stored.",
+        "The action cannot be bound. A text contains a NUL or half of a character.",
     ),
 ]
 
