@@ -210,14 +210,14 @@ def test_a_signature_over_anything_else(
         inner = inner[name]
     inner[part[-1]] = value
     channel.put("a.json", (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
-    assert turned_down(ask, Reason.STALE, "not what is asked").by == owner
+    assert turned_down(ask, Reason.STALE, "does not match the question").by == owner
 
 
 def test_the_same_words_written_otherwise_are_not_what_was_shown(
     channel: Channel, ask: Ask
 ) -> None:
     channel.put("a.json", json.dumps(json.loads(shown(ask))).encode())
-    turned_down(ask, Reason.STALE, "not what is asked")
+    turned_down(ask, Reason.STALE, "does not match the question")
 
 
 def test_an_option_that_was_not_offered(channel: Channel, ask: Ask) -> None:

@@ -140,7 +140,7 @@ def test_too_many_rows_are_refused_in_words(
     monkeypatch.setattr(exports, "MOST_ROWS", 1)
     response = take(as_auditor, "verdict", "export_csv")
     assert response.status_code == 302
-    assert "filter the list first" in as_auditor.get(response["Location"]).content.decode()
+    assert "Filter the list first" in as_auditor.get(response["Location"]).content.decode()
 
 
 def test_an_export_is_one_query(as_auditor: Client) -> None:
