@@ -55,16 +55,16 @@ class RemoteLeafRuntime:
             yield Ended(outcome=Outcome.BLOCKED, report=WHAT_TO_REVIEW)
             return
         async with httpx.AsyncClient(transport=self._transport, trust_env=False) as client:
-            talk = _Talk(turn, settings, facts, data)
-            name = talk.memory.name or facts.session_id
+            harness_turn = _HarnessTurn(turn, settings, facts, data)
+            name = harness_turn.memory.name or facts.session_id
             try:
                 async with asyncio.timeout(settings.wall_clock_seconds):
-                    ended = await talk.carry(HarnessClient(settings, facts, name, client))
+                    ended = await harness_turn.carry(HarnessClient(settings, facts, name, client))
             except TimeoutError:
-                ended = talk.broke(
+                ended = harness_turn.broke(
                     "The harness was at work for too long; its state is looked at again."
                 )
-        for step in talk.steps:
+        for step in harness_turn.steps:
             yield step
         for words in told if item is None else ():
             yield Ignored(words[:2000], "a harness takes decisions and no messages")
@@ -72,7 +72,7 @@ class RemoteLeafRuntime:
 
 
 @dataclass
-class _Talk:
+class _HarnessTurn:
     """One turn's conversation with the harness."""
 
     turn: Turn

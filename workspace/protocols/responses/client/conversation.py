@@ -66,21 +66,21 @@ class ResponsesConversation:
         """The requests of this turn, answers first, and what is not sent. Raises Over."""
         memory, settings = self.memory, self._settings
         given = [one for one in self._turn.given if digest_given(one) not in memory.done]
-        found = sending.sort(given, memory)
+        found = sending.sort_given(given, memory)
         for one in found.unknown:
             yield Ignored(one.body[:2000], "it was answered and sent before")
         if found.choices:
             yield self._chosen(found.choices)
         closed = self._forget_closed(found)
-        yield from sending.answers(settings, memory, found)
+        yield from sending.prepare_answers(settings, memory, found)
         for said in self._by_send(found.words):
-            yield sending.words(settings, memory, said)
+            yield sending.prepare_message(settings, memory, said)
         if self._turn.given:
             self._check_sent(found, closed=closed)
         elif closed or memory.pending:
             raise TurnEnded(self.endings.over(CLOSED if closed else WAITS))
         elif f"run-{self._turn.run_id}" not in memory.done:
-            yield sending.usual(self._turn, settings, memory)
+            yield sending.prepare_usual_input(self._turn, settings, memory)
 
     def _by_send(self, words: list[Given]) -> list[list[Given]]:
         """What was sent before goes alone: with more in it, it would be another request."""
@@ -114,7 +114,7 @@ class ResponsesConversation:
         if choice == owner_asks.AGAIN and unsent is not None:
             return Send(body=unsent.body, batch=batch, calls=tuple(unsent.calls), said=unsent.said)
         if choice == owner_asks.FRESH:
-            return sending.afresh(self._settings, self.memory, batch)
+            return sending.prepare_restart(self._settings, self.memory, batch)
         self.memory.taken(unsent.calls if unsent else [])
         self.memory.unsent = self.memory.under_way = None
         raise TurnEnded(self.endings.over(ENDED, Outcome.WORK_DONE))

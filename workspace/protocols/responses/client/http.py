@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from httpx_sse import ServerSentEvent
 
 from agents.text import json_input
 from workspace.protocols.common import http_client
 from workspace.protocols.common.http_client import GarbledReply, Json, ServerAway
 from workspace.protocols.responses.client.settings import RemoteSettings
-from workspace.protocols.responses.client.sse import EventReader, ServerSentEvent, TooLarge
+from workspace.protocols.responses.client.sse import TooLarge, read_events
 
 #: The event by which a whole response that came as JSON is told.
 WHOLE = "whole"
@@ -120,11 +121,9 @@ class ResponsesClient:
         if not reply.headers.get("content-type", "").startswith("text/event-stream"):
             yield {"type": WHOLE, "response": await self._whole(reply)}
             return
-        reader = EventReader()
         try:
-            async for piece in reply.aiter_bytes():
-                self._count(piece)
-                for sent in reader.feed(piece):
+            async with aclosing(read_events(self._counted(reply))) as events:
+                async for sent in events:
                     if (event := _event(sent)) is not None:
                         yield event
         except httpx.TransportError as error:
@@ -136,9 +135,8 @@ class ResponsesClient:
 
     async def _whole(self, reply: httpx.Response) -> Json:
         raw = b""
-        async for piece in reply.aiter_bytes():
-            self._count(piece)
-            raw += piece
+        async for chunk in self._counted(reply):
+            raw += chunk
         try:
             found = json_input.read_json(raw)
         except ValueError as error:
@@ -147,10 +145,13 @@ class ResponsesClient:
             raise GarbledReply("The server answered with what is no response.")
         return found
 
-    def _count(self, piece: bytes) -> None:
-        self.left -= len(piece)
-        if self.left < 0:
-            raise GarbledReply(f"The server sent more than {self.settings.max_bytes} bytes.")
+    async def _counted(self, reply: httpx.Response) -> AsyncGenerator[bytes, None]:
+        """Yield the body in chunks. Raises GarbledReply once a turn has received too much."""
+        async for chunk in reply.aiter_bytes():
+            self.left -= len(chunk)
+            if self.left < 0:
+                raise GarbledReply(f"The server sent more than {self.settings.max_bytes} bytes.")
+            yield chunk
 
     async def _problem(self, reply: httpx.Response) -> Exception:
         """What a status other than 200 means."""
@@ -172,7 +173,7 @@ def _event(sent: ServerSentEvent) -> Json | None:
         raise GarbledReply("The server's stream holds what is no JSON.") from error
     if not isinstance(found, dict):
         return None
-    return {"type": sent.kind, **found}
+    return {"type": sent.event, **found}
 
 
 def _error_of(raw: bytes) -> Json:

@@ -42,7 +42,7 @@ class Sorted:
     unknown: list[Given] = field(default_factory=list)
 
 
-def sort(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
+def sort_given(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
     """Sort what was given."""
     found = Sorted()
     for one in given:
@@ -61,7 +61,7 @@ def sort(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
     return found
 
 
-def answers(settings: RemoteSettings, memory: ResponsesMemory, found: Sorted) -> list[Send]:
+def prepare_answers(settings: RemoteSettings, memory: ResponsesMemory, found: Sorted) -> list[Send]:
     """One request for each response whose questions are all answered now.
 
     Several questions of one response are answered together: what is there is held till then.
@@ -101,7 +101,9 @@ def _answer(
     )
 
 
-def words(settings: RemoteSettings, memory: ResponsesMemory, said: Sequence[Given]) -> Send:
+def prepare_message(
+    settings: RemoteSettings, memory: ResponsesMemory, said: Sequence[Given]
+) -> Send:
     """What people and agents wrote, as the next words of the conversation or its first."""
     text = "\n\n".join(one.body for one in said)
     body: Json = {"input": text}
@@ -112,14 +114,16 @@ def words(settings: RemoteSettings, memory: ResponsesMemory, said: Sequence[Give
     return Send(body=_complete(settings, body), batch=tuple(digest_given(one) for one in said))
 
 
-def usual(turn: Turn, settings: RemoteSettings, memory: ResponsesMemory) -> Send:
+def prepare_usual_input(turn: Turn, settings: RemoteSettings, memory: ResponsesMemory) -> Send:
     """What the agent does when it was given nothing: a conversation of its own."""
     memory.first = settings.input or turn.agent.mission or turn.agent.name
     body = _complete(settings, {"input": memory.first})
     return Send(body=body, batch=(f"run-{turn.run_id}",))
 
 
-def afresh(settings: RemoteSettings, memory: ResponsesMemory, batch: tuple[str, ...]) -> Send:
+def prepare_restart(
+    settings: RemoteSettings, memory: ResponsesMemory, batch: tuple[str, ...]
+) -> Send:
     """The first request of the conversation once more, as the beginning of another."""
     memory.last, memory.pending, memory.held = "", {}, {}
     return Send(body=_complete(settings, {"input": memory.first or ""}), batch=batch)

@@ -1,64 +1,43 @@
-"""Read server-sent events from chunks of bytes, with a limit on the size of an event."""
+"""Read server-sent events with httpx-sse, with a limit on the size of an event."""
 
 from __future__ import annotations
 
-import codecs
 import re
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
-#: The limit of an event's data, and of an unfinished line, in characters.
+import httpx
+from httpx_sse import EventSource, ServerSentEvent
+
+#: The largest event, in bytes.
 LARGEST = 8 * 1024 * 1024
-_END = re.compile(r"\r\n|\n|\r")
+_BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r){2}")
+#: A blank line that two chunks share is found if this many bytes of the first are kept.
+_OVERLAP = 3
+#: utf-8-sig drops a byte order mark.
+_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8-sig"}
 
 
 class TooLarge(Exception):
     """An event exceeds the limit."""
 
 
-@dataclass(frozen=True)
-class ServerSentEvent:
-    """An event. ``kind`` is empty if the server named none."""
+async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerSentEvent, None]:
+    """Yield the events that have data. Raises TooLarge, and what ``chunks`` raises."""
+    limited = httpx.Response(200, headers=_HEADERS, content=_limit_events(chunks))
+    async with aclosing(EventSource(limited).aiter_sse()) as events:
+        async for event in events:
+            if event.data:
+                yield event
 
-    kind: str
-    data: str
 
-
-class EventReader:
-    """Parse chunks of bytes into complete events. Comments and unknown fields are dropped."""
-
-    def __init__(self) -> None:
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
-        self._rest = ""
-        self._kind = ""
-        self._data: list[str] = []
-        self._size = 0
-
-    def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Return the events that this chunk completes. Raises TooLarge."""
-        # A carriage return at the end may be half of a line end.
-        text = self._rest + self._decode(piece)
-        held = text.endswith("\r")
-        *lines, rest = _END.split(text[:-1] if held else text)
-        self._rest = rest + ("\r" if held else "")
-        if self._size + len(self._rest) > LARGEST:
+async def _limit_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Pass the chunks on, and count the bytes since the last blank line. Raises TooLarge."""
+    size, tail = 0, b""
+    async for chunk in chunks:
+        first, *others = _BLANK_LINE.split(tail + chunk)
+        sizes = [size - len(tail) + len(first), *map(len, others)]
+        if max(sizes) > LARGEST:
             raise TooLarge
-        return [sent for line in lines if (sent := self._line(line)) is not None]
-
-    def _line(self, line: str) -> ServerSentEvent | None:
-        if not line:
-            return self._event()
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if name == "event":
-            self._kind = value
-        elif name == "data":
-            self._size += len(value)
-            if self._size > LARGEST:
-                raise TooLarge
-            self._data.append(value)
-        return None
-
-    def _event(self) -> ServerSentEvent | None:
-        kind, data = self._kind, self._data
-        self._kind, self._data, self._size = "", [], 0
-        return ServerSentEvent(kind, "\n".join(data)) if data else None
+        size, tail = sizes[-1], (others[-1] if others else first)[-_OVERLAP:]
+        yield chunk
