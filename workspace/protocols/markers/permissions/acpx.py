@@ -170,7 +170,7 @@ def _refused(asked: Frame, result: Frame) -> bool:
 
 
 def _words(error: Frame) -> str:
-    """Return an error as text: its message, details and HTTP status. Ids may look like a status."""
+    """Return an error as text: message, details, HTTP status. Ids are omitted: they can look like one."""
     data = error.get("data")
     more = data.get("details") or data.get("message") if isinstance(data, dict) else data
     status = _dict(data).get("status", _dict(data).get("code", ""))

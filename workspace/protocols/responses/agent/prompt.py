@@ -78,7 +78,7 @@ def answers_clause(answer: WorkInput) -> str:
 
 
 def _conversation(job: BrainJob) -> str:
-    messages = [*job.conversation, *job.beside]
+    messages = [*job.conversation, *job.messages]
     if not messages:
         return ""
     lines = "\n".join(f"- {role}: {quoted(text)}" for role, text in messages)

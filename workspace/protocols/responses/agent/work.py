@@ -56,7 +56,7 @@ class BrainJob:
 
     ``request``: None only if it could not be recovered. ``failures``: failed turns in a row before
     this one. ``for_caller``: a program made the request; it sees a failure and retries by itself.
-    ``beside``: the (role, text) messages that came with the request.
+    ``messages``: the (role, text) messages that came with the request.
     """
 
     response: str
@@ -69,7 +69,7 @@ class BrainJob:
     confidential: bool
     suspended: bool = False
     conversation: tuple[tuple[str, str], ...] = ()
-    beside: tuple[tuple[str, str], ...] = field(default=())
+    messages: tuple[tuple[str, str], ...] = field(default=())
 
     @property
     def is_first(self) -> bool:
@@ -280,7 +280,7 @@ def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | 
 
 def _job(session: Session, response: Response, settings: ResponsesSettings) -> BrainJob:
     inputs = [row.data for row in response.inputs.order_by("position")]
-    beside = tuple(_messages(inputs))
+    messages = tuple(_messages(inputs))
     answer = _answer(session, response, inputs) if response.root_id else None
     return BrainJob(
         response=response.public_id,
@@ -295,7 +295,7 @@ def _job(session: Session, response: Response, settings: ResponsesSettings) -> B
         and response.body["metadata"].get("suspended") in ("true", "1"),
         conversation=_conversation(response),
         # The last message is the request itself, unless the turn continues an older request.
-        beside=beside if answer else beside[:-1],
+        messages=messages if answer else messages[:-1],
     )
 
 
