@@ -317,7 +317,7 @@ def test_a_message_to_a_harness_is_not_lost_silently(owner: User) -> None:
     ignored = Event.objects.get(session=mine.session, kind="ignored")
     assert (ignored.text, ignored.data["why"]) == (
         "Why?",
-        "a harness takes decisions and no messages",
+        "a harness accepts decisions, not messages",
     )
     assert mine.ask.gate.params["gate"] == 0
 

@@ -210,7 +210,7 @@ def test_words_of_which_nobody_knows_are_sent_again_only_if_the_owner_says_so(
     double.faults = [once(hang_up, method="POST")]
     session = say(agent, owner, "once")
     ask = asked(session)
-    assert "We don't know whether the agent received your words." in ask.prompt
+    assert "We don't know whether the agent received your message." in ask.prompt
     assert drive() == []
     (ended,) = decide(ask, owner, "again")
     assert ended.report == "echo: once"
@@ -293,7 +293,7 @@ def test_an_answer_that_the_agent_does_not_take_is_asked_again_with_what_it_says
         decide(first, owner)
         again = asked(session)
         assert again.pk != first.pk
-        assert "did not take your answer" in again.prompt
+        assert "did not accept your answer" in again.prompt
         assert "Only the requester can respond." in again.prompt
         assert again.gate.action_hash == first.gate.action_hash
         (ended,) = decide(again, owner)

@@ -81,7 +81,7 @@ def test_words_that_it_was_sending_and_that_arrived_are_not_said_again(
     turn = claimed()
     assert turn is not None
     double.session.hear("once")
-    assert carried(while_sending(turn, "your words")).report == "echo: once"
+    assert carried(while_sending(turn, "your message")).report == "echo: once"
     assert [post["message"] for post in double.posts] == ["hello"]
 
 
@@ -91,7 +91,7 @@ def test_words_of_which_nobody_knows_are_left_to_the_owner(double: Double, owner
     messages.post_message(session_id=session.pk, by=owner, text="once")
     turn = claimed()
     assert turn is not None
-    ended = carried(while_sending(turn, "your words"))
+    ended = carried(while_sending(turn, "your message"))
     assert settlement.settle_run(turn.fence, ended)
-    assert "We don't know whether the agent received your words." in asked(session).prompt
+    assert "We don't know whether the agent received your message." in asked(session).prompt
     assert len(double.posts) == 1

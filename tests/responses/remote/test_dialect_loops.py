@@ -90,7 +90,7 @@ LOOPS = {
     "adapter": Loop(response(OLDER), "Publish?", output('{"resume": "go on"}'), text="go on"),
     "approval": Loop(
         response(APPROVAL),
-        "May it run press.publish?",
+        "Allow the agent to run press.publish?",
         [{"type": "mcp_approval_response", "approval_request_id": "r1", "approve": True}],
         label="Approve",
     ),

@@ -1,1 +1,1 @@
-"""What driving an agent behind somebody else's server has in common, whatever that server speaks."""
+"""Shared parts of the protocols: the HTTP door, and what every client of a remote server needs."""

@@ -1,7 +1,7 @@
 """The HTTP door of the API and of every protocol.
 
-The door checks the method, reads the body, and turns what every protocol refuses alike (method, key,
-size, too many attempts, no database) into the error shape of the protocol that was called.
+The door checks the method, reads the body, and renders the refusals that all protocols share
+(method, key, size, too many attempts, no database) in the error shape of the protocol called.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workspace.accounts.api_keys import KeyRefused
 
 log = logging.getLogger(__name__)
 
-#: The largest body, in bytes, of a protocol that sets no other limit.
+#: The default limit of a body, in bytes.
 MAX_BODY = 256 * 1024
 
 SyncView = Callable[..., HttpResponseBase]
@@ -64,7 +64,7 @@ def too_large(limit: int = MAX_BODY) -> RefusedRequest:
 
 
 def too_many_attempts(wait: float) -> RefusedRequest:
-    """Refuse a key that keeps trying what it may not do. ``wait`` is in seconds."""
+    """Refuse a key that keeps trying what it is not allowed to do. ``wait`` is in seconds."""
     seconds = max(1, math.ceil(wait))
     detail = f"This key may not do this and has tried too often. Wait {seconds} seconds."
     return RefusedRequest(429, "too_many_attempts", detail, {"Retry-After": str(seconds)})
@@ -111,7 +111,7 @@ class HttpDoor:
     limit: int = MAX_BODY
 
     def takes(self, *methods: str) -> Callable[[SyncView], SyncView]:
-        """Make a view of a function: its methods, and its errors."""
+        """Decorate a view: check its method, and render its errors."""
 
         def decorate(view: SyncView) -> SyncView:
             @csrf_exempt
@@ -130,7 +130,7 @@ class HttpDoor:
         return decorate
 
     def takes_async(self, *methods: str) -> Callable[[AsyncView], AsyncView]:
-        """Make a view of a coroutine function: its methods, and its errors."""
+        """Decorate an async view: check its method, and render its errors."""
 
         def decorate(view: AsyncView) -> AsyncView:
             @csrf_exempt

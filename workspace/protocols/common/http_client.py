@@ -1,4 +1,4 @@
-"""Calling any server over HTTP: the key, the time-outs, and what an answer means beside its protocol."""
+"""Call a remote server over HTTP: its key, timeouts, and the errors common to all protocols."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from agents.text import json_input
 Json = dict[str, Any]
 
 CONNECT_SECONDS = 10.0
-#: Seconds: no server is believed to be away for longer.
+#: The longest Retry-After that is honoured, in seconds.
 LONGEST_WAIT = 31 * 86_400.0
+#: The most that is read of a reply that is not a stream, in bytes.
 LARGEST_SHORT = 64 * 1024
-#: Statuses after which trying again may help, and those that say that nothing was taken.
+#: Statuses below 500 that are worth a retry, and statuses after which the request was not accepted.
 _LATER, _NOT_TAKEN = frozenset({408, 425, 429}), frozenset({425, 429, 503})
-#: The request never left, so nothing can have been taken.
+#: The request was never sent, so the server cannot have accepted it.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class ServerAway(Exception):
-    """It did not answer, or said that it cannot now. ``retry_after`` in seconds.
+    """The server did not answer, or is unavailable. ``retry_after`` is in seconds.
 
-    ``may_have_taken`` for an error after which nobody knows what became of a request.
+    ``may_have_taken``: the request may have been accepted all the same.
     """
 
     def __init__(
@@ -38,21 +39,21 @@ class ServerAway(Exception):
 
 
 class PermanentError(Exception):
-    """Something is wrong that is still wrong when it is tried again."""
+    """An error that a retry cannot help."""
 
 
 class GarbledReply(PermanentError):
-    """It says what is not the protocol."""
+    """The reply violates the protocol."""
 
 
 class NoKey(PermanentError):
-    """The worker's environment lacks the variable that is to hold the key."""
+    """The worker's environment lacks the variable that should hold the key."""
 
 
 def bearer(variable: str) -> dict[str, str]:
-    """The header with the key that an environment variable holds; none without a variable.
+    """Return the header with the key from an environment variable; empty without a variable name.
 
-    Raises NoKey for a variable that is not there.
+    Raises NoKey if the variable is not set.
     """
     if not variable:
         return {}
@@ -62,12 +63,12 @@ def bearer(variable: str) -> dict[str, str]:
 
 
 def timeouts(silence: float | None) -> httpx.Timeout:
-    """How long a server may be silent, in seconds; a connection is there sooner, or not at all."""
+    """Return timeouts: ``silence`` seconds for data, and a fixed limit for connecting."""
     return httpx.Timeout(silence, connect=CONNECT_SECONDS)
 
 
 def away_by_status(reply: httpx.Response, words: str) -> ServerAway | None:
-    """What a status means after which trying again may help; None for any other."""
+    """Return the error for a status that is worth a retry; None for any other status."""
     if reply.status_code not in _LATER and reply.status_code < 500:
         return None
     after = retry_after(reply.headers.get("retry-after", ""))
@@ -75,17 +76,17 @@ def away_by_status(reply: httpx.Response, words: str) -> ServerAway | None:
 
 
 async def shorten_reply(reply: httpx.Response) -> bytes:
-    """A reply that is no stream, as far as anybody reads one."""
+    """Read a reply that is not a stream, up to a limit of about LARGEST_SHORT bytes."""
     raw = b""
-    async for piece in reply.aiter_bytes():
-        raw += piece
+    async for chunk in reply.aiter_bytes():
+        raw += chunk
         if len(raw) > LARGEST_SHORT:
             break
     return raw
 
 
 def read_object(raw: bytes) -> Json:
-    """The JSON object in these bytes; empty for anything else."""
+    """Return the JSON object in these bytes; empty for anything else."""
     try:
         found = json_input.read_json(raw)
     except ValueError:
@@ -94,7 +95,7 @@ def read_object(raw: bytes) -> Json:
 
 
 def retry_after(text: str) -> float | None:
-    """Retry-After in seconds from now, a month at the most; None for what is neither that nor a date."""
+    """Return Retry-After in seconds from now, at most a month; None if it is unreadable."""
     try:
         seconds = float(text)
     except ValueError:
@@ -103,7 +104,7 @@ def retry_after(text: str) -> float | None:
 
 
 def _until(text: str) -> float:
-    """Seconds until a date of HTTP; NaN for what is none."""
+    """Return the seconds until an HTTP date; NaN for anything else."""
     try:
         at = parsedate_to_datetime(text)
     except ValueError:

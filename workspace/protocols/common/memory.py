@@ -1,4 +1,4 @@
-"""What is remembered of a conversation with somebody else's server, in its session's data."""
+"""Load what a session's data remembers of a conversation with a remote server."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def load_memory(kind: type[M], place: str, data: dict[str, Any], left_behind: dict[str, Any]) -> M:
-    """The memory at a place of a session's data; a worker that died in this turn left a later one."""
-    for found in (left_behind.get(place), data.get(place)):
-        if found:
+    """Return the memory at a key of the session's data, or an empty one.
+
+    What a worker that died in this turn left behind is newer, and is preferred.
+    """
+    for stored in (left_behind.get(place), data.get(place)):
+        if stored:
             try:
-                return kind.model_validate(found)
+                return kind.model_validate(stored)
             except ValidationError:
                 continue
     return kind()
 
 
 def digest_given(given: Given) -> str:
-    """By which the same thing, given again, is known."""
+    """Return a digest that recognizes the same input when a later attempt is given it again."""
     parts = [given.kind, given.author, given.body, json.dumps(given.data, sort_keys=True)]
     return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:16]

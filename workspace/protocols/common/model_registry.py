@@ -1,4 +1,4 @@
-"""Models by their names: any that pydantic-ai knows, and those that somebody made known here."""
+"""Look up models by name: those registered here, and all that pydantic-ai knows."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _known: dict[str, Callable[[], Model]] = {}
 
 
 class NoSuchModel(Exception):
-    """A model that cannot be used as things are set up, with why not."""
+    """A model that cannot be used in this setup, with the reason."""
 
 
 def register_model(name: str, make: Callable[[], Model]) -> None:
-    """Have a name stand for a model of one's own making."""
+    """Register a model under a name. It takes precedence over pydantic-ai's."""
     _known[name] = make
 
 
 def model_named(name: str) -> Model:
-    """The model of that name. Raises NoSuchModel, which trying again does not change."""
+    """Return the model with this name. Raises NoSuchModel, which is permanent."""
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
 
@@ -34,14 +34,14 @@ def model_named(name: str) -> Model:
 
 
 def is_limit(error: Exception) -> bool:
-    """Whether a vendor's quota is used up, which passes by itself."""
+    """Whether a vendor's rate limit or quota is exhausted, which is temporary."""
     from pydantic_ai import exceptions as known
 
     return isinstance(error, known.ModelRateLimitError | known.ModelQuotaExceededError)
 
 
 def is_for_good(error: Exception) -> bool:
-    """Whether settings are wrong, so that trying again changes nothing."""
+    """Whether the settings are wrong, so that a retry cannot help."""
     from pydantic_ai import exceptions as known
 
     wrong = known.ModelAuthenticationError | known.ModelNotFoundError | known.UserError

@@ -1,6 +1,6 @@
-"""What an owner is asked when a turn with a server elsewhere came to no clear end.
+"""Ask the owner how to continue after a turn with a remote server that did not end cleanly.
 
-Each protocol says what happened; the question and the three ways out are the same for all.
+Each protocol describes what happened. The question and its three options are shared.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ def draft_owner_ask(
 ) -> AskDraft:
     """Draft the question of what should happen next.
 
-    ``again``, ``fresh`` and ``end`` say what sending again, starting over and ending would do; a way
-    out without a text is not offered.
+    ``again``, ``fresh`` and ``end`` describe the options. An option without a text is not offered.
     """
     offered = [
         (again, OptionDraft(AGAIN, _("Send it again"), again)),
@@ -42,10 +41,10 @@ def draft_owner_ask(
 
 
 def unsure_headline(sent: str) -> str:
-    """Say that a reply was lost, so that nobody knows whether something arrived."""
+    """Return the headline for a message whose reply was lost."""
     return _("We don't know whether the agent received {sent}.").format(sent=sent)
 
 
 def twice_warning() -> str:
-    """Say what sending again may cause."""
+    """Return the warning about sending a message twice."""
     return _("If you send it again, it may be done twice.")

@@ -1,4 +1,4 @@
-"""How somebody else's server is reached, and how far it is trusted: the settings all of them have."""
+"""Settings that every remote server has: its address, its key, and the limits on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MEGABYTE = 1024 * 1024
 
 
 def address(url: str) -> str:
-    """An http address without a slash at its end. Raises ValueError for anything else."""
+    """Return an http(s) address without its trailing slash. Raises ValueError for any other."""
     if not url.startswith(("http://", "https://")):
         raise ValueError("give an address that starts with http:// or https://")
     return url.rstrip("/")
@@ -20,7 +20,7 @@ Address = Annotated[str, AfterValidator(address)]
 
 
 class ServerSettings(BaseModel):
-    """A server: its address, its key, and how often and how long it is tried."""
+    """The address and key of a server, and the limits on a turn with it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,23 +33,26 @@ class ServerSettings(BaseModel):
         default=1800, gt=0, le=86_400, description="The longest a turn may take."
     )
     max_attempts: int = Field(
-        default=6, ge=1, le=100, description="After so many failures in a row it is given up."
+        default=6, ge=1, le=100, description="Give up after this many failures in a row."
     )
 
 
 class StreamSettings(ServerSettings):
-    """A server that tells what happens while it happens."""
+    """A server that streams what its agent does."""
 
     input: str = Field(
         default="",
-        description="What it is told when its schedule or a person starts it. Empty: its mission.",
+        description="Message to send when a schedule or a person starts it. Empty: its mission.",
     )
     silence_seconds: float = Field(
-        default=60, gt=0, le=3600, description="After so long without a byte it is called again."
+        default=60, gt=0, le=3600, description="Reconnect after this long without a byte."
     )
     patience_seconds: float = Field(
-        default=120, gt=0, le=3600, description="How long it may be away before the turn fails."
+        default=120,
+        gt=0,
+        le=3600,
+        description="How long it may be unreachable before the turn fails.",
     )
     max_bytes: int = Field(
-        default=32 * MEGABYTE, ge=1024, description="The most that one turn may send us."
+        default=32 * MEGABYTE, ge=1024, description="The most that a turn may receive."
     )

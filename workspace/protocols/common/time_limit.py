@@ -1,4 +1,4 @@
-"""How long a turn with somebody else's server may take."""
+"""Limit how long a turn with a remote server may take."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.running.runtime import Ended, TurnEvent
 async def with_deadline(
     seconds: float, events: AsyncGenerator[TurnEvent, None], too_late: Callable[[], Ended]
 ) -> AsyncGenerator[TurnEvent, None]:
-    """The turn's events; one that takes too long ends in words, and is followed on next time."""
+    """Yield a turn's events, and after ``seconds`` end it with ``too_late()``. The next continues."""
     deadline = asyncio.get_running_loop().time() + seconds
     async with aclosing(events):
         while True:

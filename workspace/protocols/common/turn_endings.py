@@ -24,19 +24,19 @@ FAILED = frozenset({Outcome.RETRYABLE_ERROR, Outcome.RATE_LIMITED})
 
 
 def retry_time(away: ServerAway) -> datetime | None:
-    """Return when a server that gave Retry-After is asked again; None if it gave none."""
+    """Return when to call a server again that sent Retry-After; None if it sent none."""
     if away.retry_after is None:
         return None
     return datetime.now(UTC) + max(timedelta(seconds=away.retry_after), NO_ROOM)
 
 
 def is_last_attempt(turn: Turn, max_attempts: int) -> bool:
-    """Whether a turn that fails now has failed as often as its settings allow."""
+    """Whether a failure of this turn uses up the attempts that the settings allow."""
     return turn.failures + 1 >= max_attempts
 
 
 def end_away(away: ServerAway) -> Ended | None:
-    """End a turn until the server's Retry-After; None if it gave none."""
+    """Build an end that waits for the server's Retry-After; None if it sent none."""
     later = retry_time(away)
     if later is None:
         return None
@@ -44,7 +44,7 @@ def end_away(away: ServerAway) -> Ended | None:
 
 
 def end_broken(turn: Turn, max_attempts: int, error: str, *, for_good: bool = False) -> Ended:
-    """Fail a turn. It is tried again with the same input until it has failed too often."""
+    """Fail a turn. It is retried with the same input until its attempts are used up."""
     give_up = for_good or is_last_attempt(turn, max_attempts)
     return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=give_up)
 
@@ -66,27 +66,27 @@ class TurnEndings(ABC):
 
     @abstractmethod
     def forget_done(self) -> None:
-        """Forget which inputs this turn has sent; it completes."""
+        """Forget which inputs this turn has sent, because it completes."""
 
     def well(self) -> Ended:
-        """End a turn that sent its input and followed the agent until it came to rest."""
+        """End a turn that sent its input and followed the agent until it was idle."""
         return self.end(Outcome.BLOCKED if self.drafts else Outcome.WORK_DONE)
 
-    def over(self, words: str, outcome: Outcome = Outcome.NO_WORK) -> Ended:
+    def over(self, report: str, outcome: Outcome = Outcome.NO_WORK) -> Ended:
         """End a turn that sent nothing and has nothing to send."""
-        return self.end(Outcome.BLOCKED if self.drafts else outcome, words)
+        return self.end(Outcome.BLOCKED if self.drafts else outcome, report)
 
     def away(self, away: ServerAway) -> Ended:
-        """Honour Retry-After; without it, try a few times."""
+        """Honour Retry-After; without it, retry a few times."""
         later = None if self.drafts else retry_time(away)
         if later is None:
             return self.broke(str(away))
         return self.end(Outcome.RATE_LIMITED, error=str(away), retry_at=later)
 
-    def broke(self, words: str, *, for_good: bool = False) -> Ended:
-        """Fail the turn. It is tried again with the same input until it has failed too often."""
+    def broke(self, error: str, *, for_good: bool = False) -> Ended:
+        """Fail the turn. It is retried with the same input until its attempts are used up."""
         give_up = for_good or is_last_attempt(self.turn, self._settings.max_attempts)
-        return self.end(Outcome.RETRYABLE_ERROR, error=words, give_up=give_up)
+        return self.end(Outcome.RETRYABLE_ERROR, error=error, give_up=give_up)
 
     def took_too_long(self) -> Ended:
         """End a turn that exceeded its wall-clock limit."""

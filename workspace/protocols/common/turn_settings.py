@@ -1,4 +1,4 @@
-"""What a turn of any protocol begins with: settings that can be used, or an end that says why not."""
+"""Read an agent's settings at the start of a turn, or end the turn with the reason why not."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ S = TypeVar("S", bound=BaseModel)
 
 
 class TurnEnded(Exception):
-    """The turn ends here, with this."""
+    """Raised to end the turn with ``ended``."""
 
     def __init__(self, ended: Ended) -> None:
         super().__init__()
         self.ended = ended
 
 
-def permanent_failure(words: str) -> Ended:
-    """An end that trying again would not change: the session waits for a person."""
-    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=True)
+def permanent_failure(error: str) -> Ended:
+    """Build the end of a turn that a retry cannot help. The session then waits for a person."""
+    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=True)
 
 
 def settings_of(turn: Turn, kind: type[S]) -> S:
-    """The agent's settings. Raises Over for such as cannot be used any more, naming the field."""
+    """Return the agent's settings. Raises TurnEnded if they are invalid, and names the field."""
     try:
         return kind.model_validate(turn.agent.settings)
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"])) or "settings"
-        words = f"The agent's settings are not usable. {where}: {problem['msg']}."
-        raise TurnEnded(permanent_failure(words)) from error
+        error_text = f"The agent's settings are not usable. {where}: {problem['msg']}."
+        raise TurnEnded(permanent_failure(error_text)) from error
 
 
 def check_attempts(turn: Turn, most: int) -> None:
-    """Raise Over for a turn whose worker has ended under it more often than that."""
+    """Raise TurnEnded if more than ``most`` workers have taken this turn."""
     if turn.epoch > most:
         raise TurnEnded(
             permanent_failure(f"Its worker ended {turn.epoch - 1} times while it was at work.")

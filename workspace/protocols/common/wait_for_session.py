@@ -1,7 +1,7 @@
-"""Waiting in a web request until something moves in a session, without asking the database all the time.
+"""Wait in a web request until a session changes, without polling the database constantly.
 
-One thread per process hears the hints of ``agents.events.notify``. A hint is only a reason to look: whoever
-waits looks by itself too, a few times a second, so a lost one costs moments and never an answer.
+One thread per process listens to the notifications of ``agents.events.notify``. A request that
+waits also polls a few times a second, so a lost notification costs a moment and never an answer.
 """
 
 from __future__ import annotations
@@ -24,41 +24,42 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: Seconds after which one who waits looks without a hint, and between attempts to connect.
+#: Seconds between polls without a notification, and between attempts to connect.
 LOOK_EVERY = 0.5
 RETRY_EVERY = 1.0
 _DJANGOS_OWN = ("pool", "context", "cursor_factory", "prepare_threshold")
 
 
 class Wait:
-    """Waits for one session. See ``listen_to_session``."""
+    """A wait for changes of one session. See ``listen_to_session``."""
 
     def __init__(self, bell: threading.Event) -> None:
         self._bell = bell
 
-    def until(self, found: T, look: Callable[[], T], patience: Callable[[T], float]) -> T:
-        """What ``look`` finds once there is no patience left for waiting on, in seconds.
+    def until(self, state: T, look: Callable[[], T], patience: Callable[[T], float]) -> T:
+        """Wait while ``patience(state)``, in seconds, is positive, and return the last state.
 
-        ``found`` is what the caller has found itself. Nothing of the database is held meanwhile.
+        ``state`` is the caller's own first look, and ``look`` takes the next ones. No database
+        connection is held between them.
         """
-        while (left := patience(found)) > 0:
+        while (left := patience(state)) > 0:
             if not connection.in_atomic_block:
                 connection.close()
             self._bell.wait(min(left, LOOK_EVERY))
             self._bell.clear()
-            found = look()
-        return found
+            state = look()
+        return state
 
 
 @contextmanager
 def listen_to_session(session_id: int) -> Iterator[Wait]:
-    """Hear of a session. Whoever looks at it after this and then waits misses nothing."""
+    """Listen to a session. Look at it inside this context and then wait, and no change is missed."""
     with _ears.on(session_id) as bell:
         yield Wait(bell)
 
 
 class _Ears:
-    """Who waits for which session, and the thread that listens for them."""
+    """The waits by session, and the thread that listens for them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -67,7 +68,7 @@ class _Ears:
 
     @contextmanager
     def on(self, session_id: int) -> Iterator[threading.Event]:
-        """An event that is set whenever something may have happened in a session."""
+        """Yield an event that is set whenever a session may have changed."""
         bell = threading.Event()
         with self._lock:
             self._bells[session_id].add(bell)
@@ -93,12 +94,12 @@ class _Ears:
             time.sleep(RETRY_EVERY)
 
     def _listen(self) -> None:
-        found = connections["default"].get_connection_params()
-        given = {name: value for name, value in found.items() if name not in _DJANGOS_OWN}
-        with psycopg.connect(**given, autocommit=True) as ear:
+        params = connections["default"].get_connection_params()
+        plain = {name: value for name, value in params.items() if name not in _DJANGOS_OWN}
+        with psycopg.connect(**plain, autocommit=True) as ear:
             ear.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
-            for hint in ear.notifies():
-                self._ring(hint.payload)
+            for notification in ear.notifies():
+                self._ring(notification.payload)
 
     def _ring(self, payload: str) -> None:
         kind, _, rest = payload.partition(":")

@@ -1,1 +1,1 @@
-"""Drives agents behind other people's eve servers, of both eras of the protocol."""
+"""Drive remote agents behind eve servers, of both eras of the protocol."""

@@ -1,4 +1,4 @@
-"""One turn's conversation with a remote eve agent: looks, sends, follows, says how it ended."""
+"""Conduct one turn with a remote eve agent: read, send, follow the stream, and end the turn."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
 
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Given, Ignored, Started, Turn, TurnEvent, Usage
@@ -29,18 +31,18 @@ from workspace.protocols.eve.client.settings import EveRemoteSettings
 from workspace.protocols.eve.client.snapshot import EveSnapshot
 from workspace.protocols.eve.client.stream import follow_stream, look_at_stream
 
-WAITS = "Nothing was sent: the agent waits for an answer."
-HELD = "It waits for an answer, which words must not give. They are kept, and sent after that."
+WAITS = "Nothing was sent. The agent waits for an answer."
+HELD = "The agent waits for an answer. Your message is kept and sent after that."
 ENDED = "Ended by the owner. Nothing more was sent."
 ELSEWHERE = "it was answered there already ({}); your answer was not sent"
-#: How often something is sent again that the server says it cannot take just now, and the longest
-#: it is waited for in a turn. Seconds.
+#: How often to send while the server is briefly unavailable, and the longest wait between, in
+#: seconds.
 TRIES, SHORT = 5, 5.0
 
 
 @dataclass
 class _Given:
-    """What a turn was given: the owner's choices, answers by their requests' keys, and words."""
+    """The inputs of a turn: the owner's choices, answers by their request keys, and messages."""
 
     choices: list[Given] = field(default_factory=list)
     answers: dict[str, Given] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class _Given:
 
 
 class EveConversation:
-    """A turn. ``events`` may be closed at any point: the stream is read on from there next time."""
+    """A turn. ``events`` may be closed at any point; the next turn continues reading from there."""
 
     def __init__(
         self, turn: Turn, settings: EveRemoteSettings, known: EveSnapshot, server: EveClient
@@ -62,8 +64,8 @@ class EveConversation:
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
         try:
-            async with aclosing(self._whole()) as told:
-                async for event in told:
+            async with aclosing(self._whole()) as events:
+                async for event in events:
                     yield event
             ended = self._ended_well()
         except TurnEnded as over:
@@ -76,35 +78,35 @@ class EveConversation:
         yield ended
 
     async def _whole(self) -> AsyncGenerator[TurnEvent, None]:
-        given = _sorted(self._turn.given, self.memory.done)
-        parts = [self._caught_up(), self._answered(given), self._worded(given)]
+        given = _sort_inputs(self._turn.given, self.memory.done)
+        parts = [self._catch_up(), self._send_answers(given), self._send_messages(given)]
         if given.choices:
             last = given.choices[-1]
-            # What ends a session, or begins another, does not wait for it.
+            # Ending a session, or starting another, does not wait for it.
             place = 1 if last.data.get("option") == owner_asks.AGAIN else 0
-            parts.insert(place, self._chosen(last))
+            parts.insert(place, self._carry_out_choice(last))
         for part in parts:
-            async with aclosing(part) as told:
-                async for event in told:
+            async with aclosing(part) as events:
+                async for event in events:
                     yield event
 
-    async def _caught_up(self) -> AsyncGenerator[TurnEvent, None]:
-        """What happened there since; somebody may have answered."""
+    async def _catch_up(self) -> AsyncGenerator[TurnEvent, None]:
+        """Read what happened since the last turn. A request may have been answered there."""
         if not self.memory.session_id:
             return
         async with aclosing(
             look_at_stream(self._server, self.memory.session_id, self._hearing)
-        ) as told:
-            async for event in told:
+        ) as events:
+            async for event in events:
                 yield event
         if self.memory.expecting or not self._hearing.resting:
-            async with aclosing(self._followed(expects=self.memory.expecting)) as more:
+            async with aclosing(self._follow(expects=self.memory.expecting)) as more:
                 async for later in more:
                     yield later
         self._keep()
 
-    async def _answered(self, given: _Given) -> AsyncGenerator[TurnEvent, None]:
-        """Send the answers to what still waits there, all at once."""
+    async def _send_answers(self, given: _Given) -> AsyncGenerator[TurnEvent, None]:
+        """Send the answers to requests that still wait there, all at once."""
         sending: dict[str, Given] = {}
         for key, answer in given.answers.items():
             if key in self.memory.pending:
@@ -118,23 +120,23 @@ class EveConversation:
         said = " and ".join(f"“{answer.body[:200]}”" for answer in sending.values())
         body = {"inputResponses": responses}
         async with aclosing(
-            self._exchange(body, list(sending.values()), said or "that you answer nothing")
-        ) as told:
-            async for event in told:
+            self._exchange(body, list(sending.values()), said or _("your withdrawal"))
+        ) as events:
+            async for event in events:
                 yield event
         for key in sending:
             if key in self.memory.pending:
                 self.endings.not_taken[key] = _not_taken(self._hearing)
 
     def _responses(self, sending: dict[str, Given]) -> list[Json]:
-        """The answers, and a refusal of what the owner took back: words could approve it later."""
+        """Return the answers, and refusals of withdrawn requests: a message could approve those later."""
         pending, withdrawn = self.memory.pending, self._known.withdrawn
         responses = [_response(pending[key], answer) for key, answer in sending.items()]
         taken_back = [key for key in pending if key in withdrawn and key not in sending]
         return responses + [pending[key].refusal() for key in taken_back]
 
-    async def _worded(self, given: _Given) -> AsyncGenerator[TurnEvent, None]:
-        """Send words; while something waits for an answer they are kept, for they could be one."""
+    async def _send_messages(self, given: _Given) -> AsyncGenerator[TurnEvent, None]:
+        """Send messages. While a request waits they are kept, because they could count as its answer."""
         words, memory = [*_held(self.memory.held), *given.words], self.memory
         if memory.pending:
             memory.held = [one.body for one in words]
@@ -146,16 +148,16 @@ class EveConversation:
         if words:
             memory.held = []
             body = {"message": "\n\n".join(one.body for one in words)}
-            async with aclosing(self._said_words(body, words)) as told:
-                async for event in told:
+            async with aclosing(self._send_text(body, words)) as events:
+                async for event in events:
                     yield event
         elif not self._turn.given:
-            async with aclosing(self._unasked()) as told:
-                async for event in told:
+            async with aclosing(self._send_usual()) as events:
+                async for event in events:
                     yield event
 
-    async def _unasked(self) -> AsyncGenerator[TurnEvent, None]:
-        """The turn was given nothing: it looked on, or does what the agent usually does."""
+    async def _send_usual(self) -> AsyncGenerator[TurnEvent, None]:
+        """Handle a turn without input: it has read the stream, or sends the agent's usual input."""
         if self._hearing.moved:
             return
         mark = f"run-{self._turn.run_id}"
@@ -163,21 +165,21 @@ class EveConversation:
             return
         self.memory.forget()
         usual = self._settings.input or self._turn.agent.mission or self._turn.agent.name
-        async with aclosing(self._said_words({"message": usual}, (), mark)) as told:
-            async for event in told:
+        async with aclosing(self._send_text({"message": usual}, (), mark)) as events:
+            async for event in events:
                 yield event
 
-    async def _said_words(
+    async def _send_text(
         self, body: Json, words: Iterable[Given], mark: str = ""
     ) -> AsyncGenerator[TurnEvent, None]:
         if not self.memory.session_id:
             self.memory.first = str(body["message"])
-        async with aclosing(self._exchange(body, list(words), "your words", mark)) as told:
-            async for event in told:
+        async with aclosing(self._exchange(body, list(words), _("your message"), mark)) as events:
+            async for event in events:
                 yield event
 
-    async def _chosen(self, choice: Given) -> AsyncGenerator[TurnEvent, None]:
-        """What the owner said about a session that came to no plain end. Raises Over."""
+    async def _carry_out_choice(self, choice: Given) -> AsyncGenerator[TurnEvent, None]:
+        """Carry out the owner's choice about a session that did not end cleanly. Raises TurnEnded."""
         picked, unsent = str(choice.data.get("option", "")), self.memory.unsent
         self.memory.unsent = None
         if picked == owner_asks.END:
@@ -187,47 +189,50 @@ class EveConversation:
             self.memory.forget()
             body = {"message": self.memory.first or self._turn.agent.mission}
         if body is not None:
-            async with aclosing(self._exchange(body, [choice], "your words")) as told:
-                async for event in told:
+            async with aclosing(self._exchange(body, [choice], _("your message"))) as events:
+                async for event in events:
                     yield event
 
     async def _exchange(
         self, body: Json, given: list[Given], said: str, mark: str = ""
     ) -> AsyncGenerator[TurnEvent, None]:
-        """Send something and follow what comes of it."""
+        """Send a message or answers, and follow the result."""
         self._saying = said
         if not self._was_taken(body, said):
             self.memory.sending = said
             yield self._note()
             self._hearing.mark()
             await self._send(body, said)
-            for told in self._overheard:
-                yield told
+            for item in self._overheard:
+                yield item
             self.memory.expecting = True
         self.memory.done += [*(digest_given(one) for one in given), *([mark] if mark else [])]
         self.memory.sending = ""
         yield self._note()
-        async with aclosing(self._followed(expects=self.memory.expecting)) as events:
+        async with aclosing(self._follow(expects=self.memory.expecting)) as events:
             async for event in events:
                 yield event
         self._keep()
 
     def _was_taken(self, body: Json, said: str) -> bool:
-        """Whether words that another worker was about to send when it ended are there. Raises Over.
+        """Whether a message that a stopped worker was sending has arrived. Raises TurnEnded if unsure.
 
-        An answer is simply sent again: it decides once there.
+        An answer is sent again without a check, because it counts only once there.
         """
         in_doubt, self.memory.sending = self.memory.sending, ""
         if not in_doubt or "message" not in body:
             return False
         if self.memory.session_id and body["message"] in self._hearing.heard:
             return True
-        raise TurnEnded(self.endings.unsure(body, "A worker ended in the middle of sending.", said))
+        raise TurnEnded(self.endings.unsure(body, "A worker stopped while it was sending.", said))
 
     async def _send(self, body: Json, said: str) -> None:
-        """Send; what may have been lost is looked for on the stream. Raises Over and the server's."""
+        """Send. If the reply is lost, look for the message on the stream.
+
+        Raises TurnEnded and the errors of the server.
+        """
         try:
-            taken = await self._sent(body)
+            taken = await self._post(body)
         except ServerAway as away:
             if away.may_have_taken and self.memory.session_id and await self._arrived(body):
                 return
@@ -243,17 +248,20 @@ class EveConversation:
             self._hearing = self._hear_on()
             self._hearing.resting = False
         elif taken.session_id != self.memory.session_id:
-            raise SessionGone("It did not go on with this session, and opened another instead.")
+            raise SessionGone("The server did not continue this session, but created another.")
 
     def _doubt(self, body: Json, said: str, away: ServerAway) -> None:
-        """An answer decides once there, whoever sends it again; words could be said twice."""
+        """End a turn whose message may have arrived. Raises TurnEnded.
+
+        An answer can be sent again, because it counts only once. A message would arrive twice.
+        """
         self._keep()
         if "inputResponses" in body:
             raise TurnEnded(self.endings.broke(str(away))) from away
         raise TurnEnded(self.endings.unsure(body, str(away), said)) from away
 
-    async def _sent(self, body: Json) -> MessageTaken:
-        """Send, again where the server says that it can take it in a moment."""
+    async def _post(self, body: Json) -> MessageTaken:
+        """Send, and retry while the server is unavailable for a moment."""
         token = {"continuationToken": self.memory.token} if self.memory.token else {}
         for attempt in range(TRIES):
             try:
@@ -268,31 +276,31 @@ class EveConversation:
         raise ServerAway(NOT_READY)  # never reached: the last attempt raises
 
     async def _arrived(self, body: Json) -> bool:
-        """Whether something whose reply was lost is on the stream all the same."""
-        async for told in look_at_stream(self._server, self.memory.session_id, self._hearing):
-            self._overheard.append(told)
+        """Whether a message whose reply was lost is on the stream."""
+        async for item in look_at_stream(self._server, self.memory.session_id, self._hearing):
+            self._overheard.append(item)
         if "message" in body:
             return body["message"] in self._hearing.heard
         asked = [one["requestId"] for one in body["inputResponses"]]
         return not any(request.requestId in asked for request in self._hearing.pending.values())
 
-    async def _followed(self, *, expects: bool = False) -> AsyncGenerator[TurnEvent, None]:
-        """Read the stream until the agent rests; after something was sent, until it has moved.
+    async def _follow(self, *, expects: bool = False) -> AsyncGenerator[TurnEvent, None]:
+        """Read the stream until the agent is idle; with ``expects`` not before something happened.
 
-        Where it asks, it may ask something else a moment later.
+        After a request the agent may make another a moment later, so the stream is read again.
         """
         hearing, name = self._hearing, self.memory.session_id
         stream = follow_stream(self._server, name, hearing, self._settings, expects=expects)
-        async with aclosing(stream) as told:
-            async for event in told:
+        async with aclosing(stream) as events:
+            async for event in events:
                 yield event
         self.memory.expecting = False
         if hearing.pending and not hearing.dead:
-            async with aclosing(look_at_stream(self._server, name, hearing)) as told:
-                async for event in told:
+            async with aclosing(look_at_stream(self._server, name, hearing)) as events:
+                async for event in events:
                     yield event
             if not hearing.resting:
-                async with aclosing(self._followed()) as more:
+                async with aclosing(self._follow()) as more:
                     async for later in more:
                         yield later
 
@@ -307,7 +315,7 @@ class EveConversation:
         )
 
     def _keep(self) -> None:
-        """What was heard so far is remembered; a session that is over is not spoken to again."""
+        """Store what was read so far, and forget a session that has ended."""
         hearing, memory = self._hearing, self.memory
         memory.cursor, memory.resting = hearing.cursor, hearing.resting
         memory.pending, memory.version = hearing.pending, self._server.version or memory.version
@@ -315,11 +323,11 @@ class EveConversation:
             memory.forget()
 
     def _note(self) -> Started:
-        """Written down before anything is sent, and again once it is taken."""
+        """Record the memory: before anything is sent, and again once it is accepted."""
         return Started({PLACE: self.memory.model_dump(mode="json")})
 
     def took_too_long(self) -> Ended:
-        """The turn is stopped where it is."""
+        """End a turn that exceeded its limit, and store what was read."""
         self._keep()
         return self.endings.took_too_long()
 
@@ -340,24 +348,24 @@ class EveConversation:
         return self.endings.well()
 
 
-def _sorted(given: Iterable[Given], done: list[str]) -> _Given:
-    """What is not with the agent yet."""
-    found = _Given()
+def _sort_inputs(given: Iterable[Given], done: list[str]) -> _Given:
+    """Sort the inputs that have not reached the agent yet."""
+    inputs = _Given()
     for one in given:
         key = request_keys.root_of(str(one.data.get("request_key", "")))
         if digest_given(one) in done:
             continue
         if one.kind != "verdict":
-            found.words.append(one)
+            inputs.words.append(one)
         elif owner_asks.is_ours(key):
-            found.choices.append(one)
+            inputs.choices.append(one)
         else:
-            found.answers[key] = one
-    return found
+            inputs.answers[key] = one
+    return inputs
 
 
 def _held(held: list[str]) -> list[Given]:
-    """Words that were kept while something waited."""
+    """Return the messages that were kept while a request waited."""
     return [Given(kind="message", author="", body=words) for words in held]
 
 
@@ -369,5 +377,6 @@ def _response(request: RemoteRequest, given: Given) -> Json:
 
 
 def _not_taken(hearing: EveDecoder) -> str:
-    why = f" It says: {hearing.last_words}" if hearing.last_words else ""
-    return f"**The agent did not take your answer.**{why}"
+    headline = _("The agent did not accept your answer.")
+    reply = _("It says: {text}").format(text=hearing.last_words) if hearing.last_words else ""
+    return f"**{headline}** {reply}".strip()

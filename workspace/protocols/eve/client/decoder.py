@@ -1,4 +1,4 @@
-"""Hears a remote agent's stream: what it says and does, what it asks, and where it rests."""
+"""Decode a remote agent's stream: its output, steps and requests, and where it is idle."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from workspace.protocols.eve.client import requests
 from workspace.protocols.eve.client.requests import RemoteRequest
 
 Told = Said | Step
-#: From this version of the stream on, whatever is answered is told as ``input.resolved``.
+#: From this version of the stream on, every answer is reported as ``input.resolved``.
 TELLS_RESOLVED = 17
 BRIEF = 500
 _ASKS = frozenset({"input.requested", "turn.waiting", "session.waiting"})
-#: The beginnings of what tells that the agent is at work.
+#: Prefixes of the events which show that the agent is working.
 _WORKS = ("turn.", "step.", "message.", "reasoning.", "action", "input.", "approval.")
 
 
 @dataclass
 class PriorTurns:
-    """What is in this run's thread already: how many characters were said, which steps told."""
+    """What the run's thread already holds: the number of output characters, and (call, status) of steps."""
 
     characters: int = 0
     steps: frozenset[tuple[str, str]] = frozenset()
@@ -30,11 +30,11 @@ class PriorTurns:
 
 @dataclass
 class EveDecoder:
-    """One reading of a stream from ``cursor`` on.
+    """The decoder of a stream from ``cursor`` on.
 
-    ``resting`` says that the last event heard is one at which the agent waits, or has ended;
-    ``moved`` that something else than a question was heard since ``mark``. ``resolved`` is how
-    requests ended, by their keys; ``dead`` says why the session takes nothing any more.
+    ``resting``: the last event is one at which the agent waits or has ended. ``moved``: something
+    other than a question has arrived since ``mark``. ``resolved`` is how requests ended, by their
+    keys. ``dead`` is the reason why the session accepts nothing any more.
     """
 
     cursor: int = 0
@@ -52,12 +52,15 @@ class EveDecoder:
     _said: bool = False
 
     def mark(self) -> None:
-        """From here on it counts whether anything moves."""
+        """Reset ``moved``, before a message is sent."""
         self.moved, self.error, self.last_words = False, "", ""
         self.heard = []
 
     def hear(self, event: Json) -> list[Told]:
-        """One event. Unknown ones count as well. Raises Garbled for requests nobody understands."""
+        """Process an event, known or not, and return what is new.
+
+        Raises GarbledReply for a request that cannot be answered.
+        """
         kind, data = event.get("type"), event.get("data")
         if str(kind).startswith(_WORKS):
             self.resting = False
@@ -81,13 +84,13 @@ class EveDecoder:
         self._resolve(str(data.get("requestId", "")), str(data.get("outcome", "answered")))
 
     def turn_started(self, _: Json) -> None:
-        """In the old era this alone tells that what was asked is over, answered or not."""
+        """Resolve all requests: in the old era no other event reports it, answered or not."""
         if self.version < TELLS_RESOLVED:
             for request in list(self.pending.values()):
                 self._resolve(request.requestId, "answered or ignored")
 
     def _resolve(self, request_id: str, outcome: str) -> None:
-        """What is said last of how it ended stands."""
+        """Record how a request ended. The last report counts."""
         key = requests.request_key_of(request_id)
         self.pending.pop(key, None)
         self.resolved[key] = outcome
@@ -108,7 +111,7 @@ class EveDecoder:
         return told
 
     def _say(self, text: str) -> list[Told]:
-        """Text that is not in the thread yet."""
+        """Return the text that is not in the thread yet."""
         skip = min(self.before.characters, len(text))
         self.before.characters -= skip
         return [Said(text[skip:])] if text[skip:] else []
@@ -123,7 +126,7 @@ class EveDecoder:
         return self._step(result, str(data.get("status", "")), result.get("output"))
 
     def _step(self, found: Json, status: str, detail: object) -> list[Told]:
-        """What the agent did, unless that is in the thread already."""
+        """Return a step of the agent, unless it is in the thread already."""
         text = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
         name = str(found.get("toolName") or "a tool")[:200]
         call = str(found.get("callId") or name)[:200]

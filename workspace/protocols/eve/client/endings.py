@@ -1,7 +1,7 @@
-"""How a turn with a remote eve agent ends, in the workspace's terms. No verdict is ever lost.
+"""Translate the end of a turn with a remote eve agent into the workspace's terms.
 
-A failure of the connection is tried again with all that the turn was given; what the agent did or
-may have done is not repeated unless its owner says so.
+No verdict is lost. A connection failure is retried with the turn's full input. Work that the agent
+did or may have done is repeated only if the owner decides so.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from workspace.protocols.eve.client.snapshot import EveSnapshot
 
 
 class EveEndings(turn_endings.TurnEndings):
-    """The ends that a turn with an eve server may have.
+    """Build the ends of a turn with an eve server.
 
-    ``not_taken`` are requests whose answer the agent did not take, with what it said of that.
+    ``not_taken`` are requests whose answer the agent did not accept, with what it said.
     """
 
     place = PLACE
@@ -37,42 +37,46 @@ class EveEndings(turn_endings.TurnEndings):
 
     @property
     def drafts(self) -> list[AskDraft]:
-        """The requests that wait there and are not asked here yet, or must be asked again."""
+        """The pending requests that are not asked here yet, or must be asked again."""
         return [
             request.draft(self.settings.base_url, self.not_taken.get(key, ""))
             for key, request in self.memory.pending.items()
             if key not in self.known.asked or key in self.not_taken
         ]
 
-    def failed(self, words: str) -> Ended:
-        """Not tried again by itself: what the agent did until it failed may not be done twice."""
-        return self.broke(words, for_good=True)
+    def failed(self, error: str) -> Ended:
+        """Fail without a retry, because the agent's work before the failure must not be repeated."""
+        return self.broke(error, for_good=True)
 
-    def lost(self, words: str, said: str = "") -> Ended:
+    def lost(self, reason: str, said: str = "") -> Ended:
+        """Ask the owner about a session that the server no longer knows."""
         self.memory.forget()
         self.memory.asked_owner += 1
-        draft = owner_asks.draft_lost(self.memory.asked_owner, words, said=said)
-        return self.end(Outcome.BLOCKED, error=words, ask=draft)
+        draft = owner_asks.draft_lost(self.memory.asked_owner, reason, said=said)
+        return self.end(Outcome.BLOCKED, error=reason, ask=draft)
 
-    def unsure(self, body: Json, words: str, said: str) -> Ended:
-        """The turn completes, so what it was given is not owed any more: it is kept."""
+    def unsure(self, body: Json, reason: str, said: str) -> Ended:
+        """Ask the owner about a message that may have arrived, and keep it.
+
+        The turn completes, so its input will not be given again.
+        """
         self.memory.unsent, self.memory.sending = UnsentToEve(body=body, said=said), ""
         self.memory.asked_owner += 1
-        draft = owner_asks.draft_unsure(self.memory.asked_owner, words, said=said)
-        return self.end(Outcome.BLOCKED, error=words, ask=draft)
+        draft = owner_asks.draft_unsure(self.memory.asked_owner, reason, said=said)
+        return self.end(Outcome.BLOCKED, error=reason, ask=draft)
 
     def forget_done(self) -> None:
         self.memory.done = []
 
     def end(self, outcome: Outcome, report: str = "", **more: Any) -> Ended:
-        """A failure that owes nothing asks what waits, instead of being tried again."""
+        """End the turn. After a failure with nothing left to send, ask instead of retrying."""
         asks = self.drafts or more.get("ask")
-        if asks and outcome in FAILED and not self.owes:
+        if asks and outcome in FAILED and not self.has_unsent:
             outcome = Outcome.BLOCKED
             more = {name: more[name] for name in ("error", "ask") if name in more}
         return super().end(outcome, report, **more)
 
     @property
-    def owes(self) -> bool:
-        """Whether something that the turn was given is not with the agent yet."""
+    def has_unsent(self) -> bool:
+        """Whether inputs of the turn have not reached the agent yet."""
         return bool(self.turn.given) and not self.memory.done

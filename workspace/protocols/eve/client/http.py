@@ -1,6 +1,6 @@
-"""Speaks to one eve server: opens a session, sends to it, reads its stream.
+"""Talk to an eve server: create a session, send to it, and read its stream.
 
-Whatever a server does comes out as one of the exceptions here, in words for the agent's owner.
+Every failure is raised as one of the exceptions here, with a message for the agent's owner.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workspace.protocols.common.http_client import GarbledReply, Json, ServerAwa
 from workspace.protocols.eve.client.lines import BadLine, LineReader
 from workspace.protocols.eve.client.settings import EveRemoteSettings
 
-#: Codes and statuses by which a server says that it knows, or will know, nothing of a session.
+#: Codes and statuses of a session that the server does not know or no longer accepts.
 _GONE_CODES = frozenset(
     {"session_not_active", "session_stranded", "session_expired", "stale_continuation_token"}
 )
@@ -25,16 +25,16 @@ NOT_READY, NOT_READY_SECONDS = "session_not_ready", 1.0
 
 
 class SessionGone(Exception):
-    """It knows nothing of the session, or takes nothing for it any more."""
+    """The server does not know the session, or accepts nothing for it any more."""
 
 
 class EveRefused(Exception):
-    """It will not have this."""
+    """The server rejects the request."""
 
 
 @dataclass(frozen=True)
 class MessageTaken:
-    """What a server says of what it has taken. ``token`` is empty in the current era."""
+    """A server's receipt of a message. ``token`` is empty in the current era."""
 
     session_id: str
     token: str
@@ -42,7 +42,7 @@ class MessageTaken:
 
 @dataclass
 class EveClient:
-    """One server during one turn. ``left`` is how many bytes it may still send."""
+    """A server during one turn. ``left`` is the number of bytes that it may still send."""
 
     settings: EveRemoteSettings
     client: httpx.AsyncClient
@@ -53,19 +53,23 @@ class EveClient:
         self.left = self.settings.max_bytes
 
     async def create(self, message: str) -> MessageTaken:
-        """Open a session with its first message. Raises Away, Refused and Garbled."""
+        """Create a session with its first message.
+
+        Raises ServerAway, EveRefused and GarbledReply.
+        """
         return await self._post("/session", {"message": message})
 
     async def send(self, session_id: str, body: Json) -> MessageTaken:
-        """Send to a session. Raises Away, Gone, Refused and Garbled."""
+        """Send to a session. Raises ServerAway, SessionGone, EveRefused and GarbledReply."""
         return await self._post(f"/session/{quote(session_id, safe='')}", body)
 
     async def stream(
         self, session_id: str, start: int, *, follow: bool
     ) -> AsyncGenerator[Json, None]:
-        """The events of a session from an index on; those that are there, or also what comes.
+        """Yield a session's events from an index: the stored ones, or with ``follow`` also new ones.
 
-        It ends where the server's stream ends, or is silent. Raises Away, Gone, Refused, Garbled.
+        It ends when the server's stream ends or is silent. Raises ServerAway, SessionGone,
+        EveRefused and GarbledReply.
         """
         path = f"/session/{quote(session_id, safe='')}/stream"
         query = {"startIndex": str(start)} | ({} if follow else {"follow": "false"})
@@ -82,8 +86,8 @@ class EveClient:
                 tail = await self._opened(reply)
                 if not follow and tail is not None and seen > tail:
                     return
-                async for piece in reply.aiter_bytes():
-                    for event in self._events(reader, piece):
+                async for chunk in reply.aiter_bytes():
+                    for event in self._events(reader, chunk):
                         yield event
                         seen += 1
                     if not follow and tail is not None and seen > tail:
@@ -96,20 +100,20 @@ class EveClient:
             raise GarbledReply(str(error)) from error
 
     async def _opened(self, reply: httpx.Response) -> int | None:
-        """The stream's last index, if the server says it."""
+        """Check the reply. Return the stream's last index if the server sends it."""
         if reply.status_code != 200:
             raise await self._problem(reply)
         if "json" not in reply.headers.get("content-type", ""):
-            raise GarbledReply("The server's stream is no NDJSON.")
+            raise GarbledReply("The server's stream is not NDJSON.")
         self.version = _whole(reply.headers.get("x-eve-stream-version", "")) or self.version
         return _whole(reply.headers.get("x-eve-stream-tail-index", ""))
 
-    def _events(self, reader: LineReader, piece: bytes) -> list[Json]:
-        """The whole events of a piece, without the stream's own control lines."""
-        self.left -= len(piece)
+    def _events(self, reader: LineReader, chunk: bytes) -> list[Json]:
+        """Return the events that a chunk completes, without the stream's control lines."""
+        self.left -= len(chunk)
         if self.left < 0:
             raise GarbledReply(f"The server sent more than {self.settings.max_bytes} bytes.")
-        return [event for event in reader.feed(piece) if "$eve" not in event]
+        return [event for event in reader.feed(chunk) if "$eve" not in event]
 
     async def _post(self, path: str, body: Json) -> MessageTaken:
         try:
@@ -133,12 +137,12 @@ class EveClient:
         return f"{self.settings.base_url}/eve/v1{path}"
 
     def _headers(self) -> dict[str, str]:
-        # A compressed stream is held back by some servers until a block of it is full.
+        # Some servers hold a compressed stream back until a block is full.
         plain = {"Accept": "*/*", "Accept-Encoding": "identity"}
         return plain | http_client.bearer(self.settings.key_variable)
 
     async def _problem(self, reply: httpx.Response) -> Exception:
-        """What a status that is no success means."""
+        """Return the error for a status that is not a success."""
         error, status = (
             http_client.read_object(await http_client.shorten_reply(reply)),
             reply.status_code,
@@ -156,7 +160,7 @@ def _taken(raw: bytes) -> MessageTaken:
     found = http_client.read_object(raw)
     session_id, token = found.get("sessionId"), found.get("continuationToken", "")
     if not isinstance(session_id, str) or not session_id or not isinstance(token, str):
-        raise GarbledReply("The server answered with what names no session.")
+        raise GarbledReply("The server's reply does not name a session.")
     return MessageTaken(session_id, token)
 
 

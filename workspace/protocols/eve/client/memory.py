@@ -1,4 +1,4 @@
-"""What is remembered of a session with a remote eve agent, in its session's data."""
+"""The state that a session keeps of its remote eve session, in the session's data."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ PLACE = "eve-remote"
 
 
 class UnsentToEve(BaseModel):
-    """Something of which nobody knows what became, kept until its owner says."""
+    """A message whose fate is unknown, kept until the owner decides."""
 
     body: dict[str, Any]
     said: str = ""
 
 
 class EveMemory(BaseModel):
-    """``cursor`` is the index of the next event to read; ``resting`` says that what was read so far
-    ends where the agent waits. ``pending`` are requests by their keys, ``held`` words that wait
-    until nothing is pending, ``done`` what the turn has sent already. ``sending`` is what was about
-    to be sent when it was last written down; ``expecting`` that it was taken, and nothing was heard
-    of that yet.
+    """The state of a remote eve session.
+
+    ``cursor`` is the index of the next event to read. ``resting``: the events read so far end with
+    the agent idle. ``pending`` are requests by their keys, ``held`` messages that wait until none
+    is pending, ``done`` the digests of inputs already sent. ``sending`` describes the message being
+    sent; ``expecting``: it was accepted, and no event has followed yet.
     """
 
     session_id: str = ""
@@ -41,6 +42,6 @@ class EveMemory(BaseModel):
     first: str = ""
 
     def forget(self) -> None:
-        """The next thing that is said opens a session of its own."""
+        """Forget the remote session. The next message creates a new one."""
         self.session_id, self.token, self.cursor, self.resting = "", "", 0, True
         self.pending, self.sending, self.expecting = {}, "", False

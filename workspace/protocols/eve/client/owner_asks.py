@@ -1,4 +1,4 @@
-"""What the owner is asked about a session of an eve agent elsewhere that came to no clear end."""
+"""Ask the owner about a session with a remote eve agent that did not end cleanly."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from workspace.protocols.common.owner_asks import (
 
 __all__ = ["AGAIN", "END", "FRESH", "draft_lost", "draft_unsure", "is_ours"]
 
-#: The beginnings of their request keys; a number follows, since it may happen more than once.
+#: Prefixes of the request keys. A number follows, because it can happen more than once.
 LOST, UNSURE = "eve-remote-lost-", "eve-remote-unsure-"
 
 
 def is_ours(request_key: str) -> bool:
+    """Whether an ask comes from here and not from the agent."""
     return request_key.startswith((LOST, UNSURE))
 
 
@@ -38,7 +39,7 @@ def draft_lost(number: int, details: str, *, said: str) -> AskDraft:
 
 
 def draft_unsure(number: int, details: str, *, said: str) -> AskDraft:
-    """Ask about a message whose reply was lost: sending it again may have it done twice."""
+    """Ask about a message whose reply was lost: sending it again may do it twice."""
     return draft_owner_ask(
         f"{UNSURE}{number}",
         headline=unsure_headline(said),

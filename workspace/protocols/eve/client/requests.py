@@ -1,10 +1,11 @@
-"""What a remote agent asks, as it says it, as the ask that it becomes, and as its answer."""
+"""A remote agent's requests: read from the wire, drafted as asks, and answered."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field, ValidationError
 
 from agents.text.storable import is_blank, is_storable
@@ -14,13 +15,13 @@ from asks.lifecycle import AskKind, Meaning, Style
 from workspace.protocols.common.http_client import GarbledReply, Json
 
 APPROVE = "approve"
-#: What an approval offers where the agent names no options, and how eve tells one in its old era.
+#: The default options of an approval. In eve's old era they identify one.
 SEED_OPTIONS = ("approve", "deny")
 TAKEN_BACK = "The owner took the question back and does not answer it."
 
 
 def request_key_of(request_id: str) -> str:
-    """The ask's key of a request: its own id, unless that cannot be one."""
+    """Return the ask's request key: the request's id, or its digest if the id is not usable."""
     fits = len(request_id) <= MAX_REQUEST_KEY and is_storable(request_id)
     if fits and not request_keys.is_repeated(request_id):
         return request_id
@@ -40,7 +41,7 @@ class RequestedAction(BaseModel):
 
 
 class RemoteRequest(BaseModel):
-    """One request of an ``input.requested``. Of the old era it has no ``kind``."""
+    """A request of an ``input.requested`` event. In the old era it has no ``kind``."""
 
     requestId: str = Field(min_length=1)  # noqa: N815 -- the wire's word
     kind: str = ""
@@ -60,8 +61,10 @@ class RemoteRequest(BaseModel):
         return tuple(option.id for option in self.options) == SEED_OPTIONS
 
     def draft(self, where: str, note: str = "") -> AskDraft:
-        """The ask; ``where`` is the agent's address, ``note`` what became of an earlier answer."""
-        asked = self.prompt if not is_blank(self.prompt) else f"{self.action.toolName} asks."
+        """Return the ask. ``where`` is the agent's address, ``note`` the fate of an earlier answer."""
+        asked = self.prompt
+        if is_blank(asked):
+            asked = _("{tool} asks.").format(tool=self.action.toolName)
         return AskDraft(
             request_key=self.key,
             prompt=f"{note}\n\n{asked}" if note else asked,
@@ -73,19 +76,19 @@ class RemoteRequest(BaseModel):
         )
 
     def answer(self, option: str, text: str) -> Json:
-        """A verdict as the protocol's ``InputResponse``."""
+        """Return a verdict as the protocol's ``InputResponse``."""
         said = {"optionId": option, "text": text}
         return {"requestId": self.requestId, **{name: one for name, one in said.items() if one}}
 
     def refusal(self) -> Json:
-        """What a request is told that the owner took back: a denial, or that there is no answer."""
+        """Return the response to a request that the owner withdrew: a denial, or a text."""
         if not self.is_approval:
             return self.answer("", TAKEN_BACK)
         denials = (choice.id for choice in self.options if choice.id != APPROVE)
         return self.answer(next(denials, "deny"), TAKEN_BACK)
 
     def _action(self) -> ActionDraft:
-        """The call, exactly as the agent holds it: it takes a yes or a no, and no other call."""
+        """Return the agent's call unchanged: it accepts approval or denial, not another call."""
         name = self.action.toolName or "tool call"
         return ActionDraft(name, self.action.input, always_asks=True, schema=False)
 
@@ -99,15 +102,15 @@ class RemoteRequest(BaseModel):
         return OptionDraft(choice.id, label, choice.description, style, meaning)
 
 
-def read_request(found: object) -> RemoteRequest:
-    """A request off the wire. Raises Garbled for what nobody could answer."""
+def read_request(raw: object) -> RemoteRequest:
+    """Parse a request from the wire. Raises GarbledReply if it cannot be answered."""
     try:
-        request = RemoteRequest.model_validate(found)
+        request = RemoteRequest.model_validate(raw)
     except ValidationError as error:
-        raise GarbledReply("The agent asks in a way that is not understood here.") from error
+        raise GarbledReply("The agent's request is malformed.") from error
     if request.is_approval and not request.options:
         request.options = [
-            RequestOption(id="approve", label="Approve", style="primary"),
-            RequestOption(id="deny", label="Deny"),
+            RequestOption(id="approve", label=_("Approve"), style="primary"),
+            RequestOption(id="deny", label=_("Deny")),
         ]
     return request

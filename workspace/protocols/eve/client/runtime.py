@@ -1,7 +1,8 @@
-"""The runtime ``eve-remote``: drives an agent behind any eve server, of both eras.
+"""The runtime ``eve-remote``: drive an agent behind any eve server, of both eras.
 
-A turn reads on where the stream was left, sends what the session is owed, follows the stream to
-where the agent rests, and turns what it asks into asks. Nothing is held while it waits.
+A turn reads the stream from where the last one stopped, sends the session's input, follows the
+stream until the agent is idle, and turns its requests into asks. A waiting session holds no
+resources.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Reader = Callable[..., Awaitable[Any]]
 
 
 class RemoteEveRuntime:
-    """Drives a remote agent. ``read`` does database work from the event loop."""
+    """Drive a remote agent. ``read`` does database work from the event loop."""
 
     key = KEY
     settings_model: type[BaseModel] = EveRemoteSettings
@@ -43,10 +44,11 @@ class RemoteEveRuntime:
             return
         known = await self._read(snapshot_of, turn.session_id, turn.run_id)
         async with httpx.AsyncClient(trust_env=False) as client:
-            talk = EveConversation(turn, settings, known, EveClient(settings, client))
+            server = EveClient(settings, client)
+            conversation = EveConversation(turn, settings, known, server)
             longest = settings.wall_clock_seconds
             async with aclosing(
-                with_deadline(longest, talk.events(), talk.took_too_long)
+                with_deadline(longest, conversation.events(), conversation.took_too_long)
             ) as events:
                 async for event in events:
                     yield event

@@ -1,4 +1,4 @@
-"""How an agent behind somebody else's eve server is reached, checked when it is saved."""
+"""Settings of an agent behind a remote eve server, validated when they are saved."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from workspace.protocols.common.remote_settings import Address, StreamSettings
 
 
 class EveRemoteSettings(StreamSettings):
-    """An eve server: its address, and how far it is to be trusted."""
+    """The address of an eve server, and how long to wait for it."""
 
     base_url: Annotated[
         Address, AfterValidator(lambda url: url.removesuffix("/eve/v1").rstrip("/"))
-    ] = Field(description="The server's address; its /eve/v1 may be left out.")
+    ] = Field(description="The server's address, with or without /eve/v1.")
     silence_seconds: float = Field(
         default=20,
         gt=0,
         le=3600,
-        description="After so long without a byte, not even a heartbeat, it is called again.",
+        description="Reconnect after this long without a byte, not even a heartbeat.",
     )
     settle_seconds: float = Field(
-        default=0.5, gt=0, le=30, description="How long a stream is quiet when all of it was read."
+        default=0.5,
+        gt=0,
+        le=30,
+        description="Silence after which a stream counts as read completely.",
     )
     watch_seconds: float = Field(
         default=30,
         ge=1,
         le=86_400,
-        description="How often it is looked at while it waits: somebody may answer there.",
+        description="How often to check a waiting session: it may be answered at the agent's side.",
     )

@@ -1,4 +1,4 @@
-"""What the rows say at the beginning of a turn with a remote eve agent."""
+"""Read what the database holds at the start of a turn with a remote eve agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workspace.protocols.eve.client.decoder import PriorTurns
 
 @dataclass(frozen=True)
 class EveSnapshot:
-    """``asked`` are the request keys of the session, ``withdrawn`` those that were last taken back."""
+    """The session's request keys: ``asked`` all, ``withdrawn`` those whose last ask was withdrawn."""
 
     asked: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
@@ -21,9 +21,9 @@ class EveSnapshot:
 
 
 def snapshot_of(session_id: int, run_id: int) -> EveSnapshot:
-    """Two queries."""
-    told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
-    rows = list(told.values_list("kind", "text", "data"))
+    """Read the snapshot of a session and the run. Two queries."""
+    events = Event.objects.filter(run=run_id, kind__in=("output", "step"))
+    rows = list(events.values_list("kind", "text", "data"))
     asks = Ask.objects.filter(session=session_id).order_by("pk")
     last = {
         request_keys.root_of(key): end for key, end in asks.values_list("request_key", "status")

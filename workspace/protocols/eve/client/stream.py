@@ -1,4 +1,4 @@
-"""Reads a remote agent's stream: what is there, or on until the agent rests. Never for ever."""
+"""Read a remote agent's stream: what it holds now, or until the agent is idle. Both are bounded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 async def look_at_stream(
     server: EveClient, session_id: str, hearing: EveDecoder
 ) -> AsyncGenerator[Told, None]:
-    """What is on the stream by now. Raises Away, Gone, Refused and Garbled."""
+    """Yield what the stream holds now.
+
+    Raises ServerAway, SessionGone, EveRefused and GarbledReply.
+    """
     async with aclosing(server.stream(session_id, hearing.cursor, follow=False)) as events:
         async for event in events:
             hearing.version = server.version or hearing.version
-            for told in hearing.hear(event):
-                yield told
+            for item in hearing.hear(event):
+                yield item
 
 
 async def follow_stream(
@@ -33,10 +36,10 @@ async def follow_stream(
     *,
     expects: bool,
 ) -> AsyncGenerator[Told, None]:
-    """What is new until the agent rests; with ``expects`` not before something moved.
+    """Yield what is new until the agent is idle; with ``expects`` not before something happened.
 
-    A stream that breaks is opened again at its index, for as long as patience lasts. Raises Away,
-    Gone, Refused and Garbled.
+    A broken stream is reopened at its index until patience runs out. Raises ServerAway,
+    SessionGone, EveRefused and GarbledReply.
     """
     loop = asyncio.get_running_loop()
     pause, give_up, garbled_at = FIRST_PAUSE, loop.time() + settings.patience_seconds, -1
@@ -44,28 +47,28 @@ async def follow_stream(
         cursor, wait = hearing.cursor, None
         try:
             patience = give_up if expects else None
-            async with aclosing(_heard(server, session_id, hearing, patience)) as told:
-                async for event in told:
+            async with aclosing(_read_once(server, session_id, hearing, patience)) as events:
+                async for event in events:
                     yield event
         except ServerAway as away:
-            _check(away, loop.time() > give_up)
+            _raise_if(away, loop.time() > give_up)
             wait = away.retry_after
         except SessionGone as gone:
-            # A session that has just been opened may not be known everywhere yet.
-            _check(gone, cursor > 0 or loop.time() > give_up)
+            # A session that was just created may not be visible everywhere yet.
+            _raise_if(gone, cursor > 0 or loop.time() > give_up)
         except GarbledReply as garbled:
-            _check(garbled, hearing.cursor == garbled_at)
+            _raise_if(garbled, hearing.cursor == garbled_at)
             garbled_at = hearing.cursor
         if hearing.cursor > cursor:
             pause, give_up = FIRST_PAUSE, loop.time() + settings.patience_seconds
         elif loop.time() > give_up and expects and not hearing.moved:
-            raise ServerAway("The agent took what was sent, and nothing came of it.")
+            raise ServerAway("The agent accepted the input, but did nothing.")
         if not _is_done(hearing, expects):
             await asyncio.sleep(pause if wait is None else min(wait, LONGEST_PAUSE))
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def _check(trouble: Exception, give_up: bool) -> None:  # noqa: FBT001 -- the name says it
+def _raise_if(trouble: Exception, give_up: bool) -> None:  # noqa: FBT001 -- the name says it
     if give_up:
         raise trouble
 
@@ -74,10 +77,10 @@ def _is_done(hearing: EveDecoder, expects: bool) -> bool:  # noqa: FBT001 -- as 
     return bool(hearing.dead) or (hearing.resting and (hearing.moved or not expects))
 
 
-async def _heard(
+async def _read_once(
     server: EveClient, session_id: str, hearing: EveDecoder, patience: float | None
 ) -> AsyncGenerator[Told, None]:
-    """The stream until the agent rests. With ``patience``, till when something has to move."""
+    """Yield one stream until the agent is idle. With ``patience``, something must happen by then."""
     stream = server.stream(session_id, hearing.cursor, follow=True)
     async with aclosing(stream) as events:
         while not _is_done(hearing, patience is not None):
@@ -87,5 +90,5 @@ async def _heard(
             except (StopAsyncIteration, TimeoutError):
                 return
             hearing.version = server.version or hearing.version
-            for told in hearing.hear(event):
-                yield told
+            for item in hearing.hear(event):
+                yield item

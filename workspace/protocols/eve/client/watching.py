@@ -1,8 +1,8 @@
-"""Notices that somebody answered at the agent's own side while its session waits here.
+"""Notice requests that were answered at the agent's side while its session waits here.
 
-Nobody tells us: while a session waits, no turn holds its stream. So each one is looked at now and
-then. What was resolved there is withdrawn here, in words, and the session goes on and reads what
-came of it.
+No turn reads the stream of a waiting session, so each one is checked from time to time. A request
+that was resolved there is withdrawn here with the reason, and the session continues and reads the
+result.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from workspace.protocols.eve.client.stream import look_at_stream
 
 log = logging.getLogger(__name__)
 
-#: Sessions that are looked at in one round, and the longest that takes for all of them. Seconds.
+#: The most sessions to check in a round, and the longest that a round takes, in seconds.
 MOST = 50
 LONGEST_ROUND = 30.0
 _looked: dict[int, float] = {}
@@ -44,7 +44,7 @@ _looked: dict[int, float] = {}
 
 @dataclass(frozen=True)
 class _Waiting:
-    """A session that waits here for an answer to what its remote agent asked."""
+    """A session that waits here for an answer to its remote agent."""
 
     session_id: int
     settings: EveRemoteSettings
@@ -52,16 +52,16 @@ class _Waiting:
 
 
 def watch_sessions() -> int:
-    """Look at the sessions whose turn it is; how many asks were answered there."""
+    """Check the sessions that are due. Return how many asks were answered there."""
     due = _due(time.monotonic())
     if not due:
         return 0
-    found = asyncio.run(_resolved(due))
-    return sum(_withdraw(session_id, how) for session_id, how in found.items() if how)
+    resolved = asyncio.run(_resolved(due))
+    return sum(_withdraw(session_id, how) for session_id, how in resolved.items() if how)
 
 
 def _due(now: float) -> list[_Waiting]:
-    """Those that were not looked at for as long as their settings say, longest ago first."""
+    """Return the sessions whose settings make them due, the longest unchecked first."""
     open_asks = Ask.objects.filter(status=AskStatus.OPEN, agent__runtime=KEY)
     waiting = Session.objects.filter(pk__in=open_asks.values("session"))
     every = {pk: _every(settings) for pk, settings in waiting.values_list("pk", "agent__settings")}
@@ -70,18 +70,18 @@ def _due(now: float) -> list[_Waiting]:
     last = {pk: _looked.setdefault(pk, now) for pk in every}
     due = sorted((at, pk) for pk, at in last.items() if now - at >= every[pk])[:MOST]
     sessions = Session.objects.select_related("agent").in_bulk([pk for _, pk in due])
-    return [one for session in sessions.values() if (one := _read(session)) is not None]
+    return [one for session in sessions.values() if (one := _read_waiting(session)) is not None]
 
 
 def _every(settings: object) -> float:
-    """How often a session is looked at; never where its agent's settings cannot be read."""
+    """Return the seconds between checks of a session; infinite if its agent's settings are invalid."""
     try:
         return EveRemoteSettings.model_validate(settings).watch_seconds
     except ValidationError:
         return math.inf
 
 
-def _read(session: Session) -> _Waiting | None:
+def _read_waiting(session: Session) -> _Waiting | None:
     settings = EveRemoteSettings.model_validate(session.agent.settings)
     memory = load_memory(EveMemory, PLACE, session.data, {})
     _looked[session.pk] = time.monotonic()
@@ -89,8 +89,8 @@ def _read(session: Session) -> _Waiting | None:
 
 
 async def _resolved(due: list[_Waiting]) -> dict[int, dict[str, str]]:
-    """By session, how requests ended there, by their keys. One that is away is looked at later."""
-    tasks = {one.session_id: asyncio.create_task(_look(one)) for one in due}
+    """Return how requests ended there, by session and key. Unreachable servers are checked later."""
+    tasks = {one.session_id: asyncio.create_task(_check_session(one)) for one in due}
     await asyncio.wait(tasks.values(), timeout=LONGEST_ROUND)
     for task in tasks.values():
         task.cancel()
@@ -99,7 +99,7 @@ async def _resolved(due: list[_Waiting]) -> dict[int, dict[str, str]]:
     return {pk: task.result() for pk, task in done.items() if task.exception() is None}
 
 
-async def _look(one: _Waiting) -> dict[str, str]:
+async def _check_session(one: _Waiting) -> dict[str, str]:
     memory = one.memory
     hearing = EveDecoder(memory.cursor, memory.version, pending=dict(memory.pending))
     try:
@@ -108,26 +108,26 @@ async def _look(one: _Waiting) -> dict[str, str]:
             async for _ in look_at_stream(server, memory.session_id, hearing):
                 pass
     except (ServerAway, SessionGone, EveRefused, PermanentError) as trouble:
-        log.info("Session %s cannot be looked at: %s", one.session_id, trouble)
+        log.info("Session %s cannot be checked: %s", one.session_id, trouble)
     return hearing.resolved
 
 
 @transaction.atomic
 def _withdraw(session_id: int, how: dict[str, str]) -> int:
-    """Close what was resolved there, on the locked session; it goes on once nothing else is open."""
+    """Close the asks that were resolved there, and continue the session if no other is open."""
     session = lock_session(session_id)
     asks = Ask.objects.filter(session=session, status=AskStatus.OPEN).select_related("run")
     over = [ask for ask in asks.order_by("pk") if request_keys.root_of(ask.request_key) in how]
     for ask in over:
         ask.run.refresh_from_db()
-        words = f"Answered at the agent's own side: {how[request_keys.root_of(ask.request_key)]}."
-        closing.close_ask(session, ask, AskStatus.WITHDRAWN, reason=words)
-        _say(session, ask, words)
+        reason = f"Answered at the agent's own side: {how[request_keys.root_of(ask.request_key)]}."
+        closing.close_ask(session, ask, AskStatus.WITHDRAWN, reason=reason)
+        _record_withdrawal(session, ask, reason)
     if over:
         closing.continue_session(session, over[-1])
     return len(over)
 
 
-def _say(session: LockedSession, ask: Ask, words: str) -> None:
-    told: dict[str, Any] = {"ask_id": ask.pk, "prompt": ask.prompt[:500], "elsewhere": True}
-    record_event(session, "withdrawn", actor="system", run=ask.run, text=words, data=told)
+def _record_withdrawal(session: LockedSession, ask: Ask, reason: str) -> None:
+    data: dict[str, Any] = {"ask_id": ask.pk, "prompt": ask.prompt[:500], "elsewhere": True}
+    record_event(session, "withdrawn", actor="system", run=ask.run, text=reason, data=data)

@@ -1,6 +1,6 @@
-"""Speaks to somebody else's leaf harness, in its dialect: sends envelopes, asks how a session stands.
+"""Talk to a remote leaf harness in its dialect: send envelopes, and read a session's status.
 
-A session is resumed by sending its whole envelope again, so everything the envelope said is kept.
+A session is resumed by sending its whole envelope again, so all of the envelope is kept.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ UNDER_WAY = frozenset({"accepted", "queued", "running", "resuming", "retrying"})
 
 
 class Misused(PermanentError):
-    """The harness will not have this, however often it is sent."""
+    """The harness rejects the request, and a retry cannot help."""
 
 
 class NotThere(Misused):
-    """It has nothing of that name."""
+    """The harness has no such session."""
 
 
 @dataclass(frozen=True)
 class HarnessReply:
-    """What a harness says of a session. ``known`` is false when it says it never heard of it."""
+    """A harness's reply about a session. ``known`` is false if it does not know the session.
+
+    ``word`` is the status on the wire.
+    """
 
     word: str
     gate_id: int | None = None
@@ -59,7 +62,7 @@ class HarnessReply:
 
 @dataclass
 class HarnessClient:
-    """One session at one harness; ``name`` is what it is called there."""
+    """One session at one harness. ``name`` is the session's id there."""
 
     settings: RemoteLeafSettings
     facts: LeafFacts
@@ -71,29 +74,31 @@ class HarnessClient:
         self._volume = Volume(self.settings.volume, self.settings.volume_known_as)
 
     async def send(self, decision: Mapping[str, Any] | None) -> HarnessReply:
-        """Send the envelope, with a decision if there is one. Raises Away and ForGood."""
+        """Send the envelope, with a decision if there is one.
+
+        Raises ServerAway and PermanentError.
+        """
         limit = None if not self.settings.asynchronous else STATUS_SECONDS
         envelope = self._envelope(decision)
         if refs := self._refs():
             self._leave_files(refs, decision)
-        said = await self._call("POST", "/runs", limit, json=envelope)
-        return self._told(said)
+        return self._complete(await self._call("POST", "/runs", limit, json=envelope))
 
     async def status(self) -> HarnessReply:
-        """How the session stands there. Raises Away and ForGood."""
+        """Return the session's status there. Raises ServerAway and PermanentError."""
         if refs := self._refs():
-            found = self._told_by_files(refs)
-            if found is not None:
-                return found
-            asked = {"doneMarker": refs.done, "gateMarker": refs.gate}
+            reply = self._reply_by_files(refs)
+            if reply is not None:
+                return reply
+            query = {"doneMarker": refs.done, "gateMarker": refs.gate}
         else:
-            asked = {"sessionId": self.name}
+            query = {"sessionId": self.name}
             if self.facts.tenant:
-                asked["tenant"] = self.facts.tenant
-        return self._told(await self._call("GET", "/runs/status", STATUS_SECONDS, params=asked))
+                query["tenant"] = self.facts.tenant
+        return self._complete(await self._call("GET", "/runs/status", STATUS_SECONDS, params=query))
 
     async def status_of_parked(self) -> HarnessReply:
-        """The same of a session that it had parked: what it does not find, it does not know."""
+        """Return the status of a parked session. If it is not found, the harness lost it."""
         try:
             return await self.status()
         except NotThere:
@@ -118,7 +123,7 @@ class HarnessClient:
         return sent | ({"decision": dict(decision)} if decision else {})
 
     def _refs(self) -> Refs | None:
-        """The files of this session, by the paths that the harness knows."""
+        """Return this session's files by the paths that the harness uses; None without files."""
         if self.settings.dialect != "files":
             return None
         root = self.settings.volume_known_as or self.settings.volume
@@ -157,34 +162,37 @@ class HarnessClient:
             ) from error
         return _read(reply)
 
-    def _told(self, said: dict[str, Any]) -> HarnessReply:
-        """A reply, completed by the files it points to."""
+    def _complete(self, body: dict[str, Any]) -> HarnessReply:
+        """Read a reply, completed by the files that it points to."""
         refs = self._refs()
-        gate = said.get("gate") if isinstance(said.get("gate"), dict) else None
-        verdict = said.get("verdict")
-        if refs and said.get("status") in PAUSED:
+        gate = body.get("gate") if isinstance(body.get("gate"), dict) else None
+        verdict = body.get("verdict")
+        if refs and body.get("status") in PAUSED:
             marker = self._marker(refs.gate)
             gate = marker.get("gate") if marker else None
-            said = {**said, "binding": (marker or {}).get("binding")}
-        if refs and said.get("status") == "done":
+            body = {**body, "binding": (marker or {}).get("binding")}
+        if refs and body.get("status") == "done":
             verdict = self._result(refs)
-        return _as_told(said, gate or {}, verdict)
+        return _as_reply(body, gate or {}, verdict)
 
-    def _told_by_files(self, refs: Refs) -> HarnessReply | None:
-        """What the markers on the volume say, which is the first to ask in this dialect."""
+    def _reply_by_files(self, refs: Refs) -> HarnessReply | None:
+        """Return what the markers on the volume say; None if they say nothing.
+
+        With the files dialect they are read before the server is called.
+        """
         if (ended := self._marker(refs.done)) and isinstance(ended.get("status"), str):
-            return self._told(ended)
+            return self._complete(ended)
         marker = self._marker(refs.gate)
         if marker and marker.get("status") == "awaiting_approval":
-            return self._told(marker)
+            return self._complete(marker)
         return None
 
     def _marker(self, path: str) -> dict[str, Any] | None:
         try:
-            found = self._volume.read(path)
+            marker = self._volume.read(path)
         except (UnreadableItem, Outside):
             return None
-        return found if isinstance(found, dict) else None
+        return marker if isinstance(marker, dict) else None
 
     def _result(self, refs: Refs) -> object:
         try:
@@ -193,11 +201,11 @@ class HarnessClient:
             return None
 
 
-def gate_marker(found: object) -> tuple[int, str, str] | None:
-    """(gateId, summary, proposed_action) of a gate marker; None for anything that is off its shape."""
-    if not isinstance(found, dict) or found.get("status") != "awaiting_approval":
+def gate_marker(marker: object) -> tuple[int, str, str] | None:
+    """Return (gateId, summary, proposed_action) of a gate marker; None if it is malformed."""
+    if not isinstance(marker, dict) or marker.get("status") != "awaiting_approval":
         return None
-    gate, number = found.get("gate"), found.get("gateId")
+    gate, number = marker.get("gate"), marker.get("gateId")
     if not isinstance(gate, dict) or not isinstance(number, int) or isinstance(number, bool):
         return None
     texts = gate.get("summary"), gate.get("proposed_action")
@@ -206,21 +214,21 @@ def gate_marker(found: object) -> tuple[int, str, str] | None:
     return number, str(texts[0]), str(texts[1])
 
 
-def _as_told(said: dict[str, Any], gate: dict[str, Any], verdict: object) -> HarnessReply:
-    number = said.get("gateId")
+def _as_reply(body: dict[str, Any], gate: dict[str, Any], verdict: object) -> HarnessReply:
+    number = body.get("gateId")
     if not isinstance(number, int) or isinstance(number, bool):
         number = gate.get("gateId")
-    refused, shown = said.get("refused"), said.get("binding")
+    refused, shown = body.get("refused"), body.get("binding")
     return HarnessReply(
-        word=str(said.get("status", "")),
+        word=str(body.get("status", "")),
         gate_id=number if isinstance(number, int) and not isinstance(number, bool) else None,
         summary=_text(gate.get("summary")),
         proposed_action=_text(gate.get("proposed_action")),
         binding=shown if isinstance(shown, dict) else None,
         verdict=dict(verdict) if isinstance(verdict, dict) and is_verdict(verdict) else None,
-        reason=": ".join(filter(None, (_text(said.get("reason")), _text(said.get("message"))))),
+        reason=": ".join(filter(None, (_text(body.get("reason")), _text(body.get("message"))))),
         refused=_text(refused.get("detail")) if isinstance(refused, dict) else "",
-        known=said.get("known") is not False and said.get("status") != UNKNOWN,
+        known=body.get("known") is not False and body.get("status") != UNKNOWN,
     )
 
 
@@ -230,18 +238,18 @@ def _text(value: object) -> str:
 
 def _read(reply: httpx.Response) -> dict[str, Any]:
     try:
-        said = json_input.read_json(reply.content) if len(reply.content) <= MAX_REPLY else None
+        body = json_input.read_json(reply.content) if len(reply.content) <= MAX_REPLY else None
     except ValueError:
-        said = None
+        body = None
     if reply.status_code in {429, 503}:
         after = http_client.retry_after(reply.headers.get("retry-after", ""))
-        raise ServerAway("The harness has no room now.", after)
+        raise ServerAway("The harness has no capacity now.", after)
     if reply.status_code >= 500:
         raise ServerAway(f"The harness failed with HTTP {reply.status_code}.")
     if reply.status_code >= 400:
-        error = said.get("error") if isinstance(said, dict) else ""
-        words = f"The harness refuses this with HTTP {reply.status_code} {error}".strip() + "."
-        raise NotThere(words) if reply.status_code == 404 else Misused(words)
-    if not isinstance(said, dict) or not isinstance(said.get("status"), str):
-        raise ServerAway("The harness answered with something that is no leaf reply.")
-    return said
+        error = body.get("error") if isinstance(body, dict) else ""
+        rejection = f"The harness rejected this with HTTP {reply.status_code} {error}".strip() + "."
+        raise NotThere(rejection) if reply.status_code == 404 else Misused(rejection)
+    if not isinstance(body, dict) or not isinstance(body.get("status"), str):
+        raise ServerAway("The harness's reply is not a leaf reply.")
+    return body

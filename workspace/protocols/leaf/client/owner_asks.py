@@ -1,4 +1,4 @@
-"""What the owner is asked about a session at somebody else's harness."""
+"""Ask the owner about a session at a remote harness."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def gate_ask(
     refused: dict[str, Any] | None = None,
     why: str = "",
 ) -> AskDraft:
-    """The approval of a gate, with a note first if the harness refused what was decided about it."""
+    """Draft the approval of a gate. A note comes first if the harness rejected the last decision.
+
+    ``refused`` is that decision, ``why`` the harness's reason.
+    """
     params: dict[str, Any] = {
         "proposed_action": memory.proposed_action,
         "summary": memory.summary,
@@ -39,16 +42,16 @@ def gate_ask(
     }
     if memory.binding:
         params["binding"] = memory.binding
-    words = memory.summary or "The harness gave no summary."
+    prompt = memory.summary or _("The harness gave no summary.")
     if refused is not None:
-        note = (
-            f"**Refused by the runtime.** It still waits at gate {memory.parked} "
-            f"after “{refused['action']}” was sent."
+        headline = _("Refused by the runtime.")
+        state = _("It still waits at gate {gate} after “{action}” was sent.").format(
+            gate=memory.parked, action=refused["action"]
         )
-        words = f"{note} {why}".strip() + f"\n\n{words}"
+        prompt = f"**{headline}** {state} {why}".strip() + f"\n\n{prompt}"
     return AskDraft(
         request_key=REQUEST_KEY,
-        prompt=words,
+        prompt=prompt,
         kind=AskKind.APPROVAL,
         options=OPTIONS,
         action=ActionDraft(OPERATION, params, schema=False),

@@ -1,9 +1,9 @@
-"""The runtime ``leaf-remote``: drives sessions at somebody else's leaf harness.
+"""The runtime ``leaf-remote``: drive sessions at a remote leaf harness.
 
-A turn sends the session's envelope, with the owner's decision if there is one, and reads what came
-of it. “Paused” becomes an approval in the workspace. Two answers are the owner's problem and are
-shown as such: a harness that still waits at a gate after its decision was sent (it refused it), and
-one that knows nothing of a session it had parked (it lost it).
+A turn sends the session's envelope, with the owner's decision if there is one, and reads the
+result. “Paused” becomes an approval in the workspace. Two results are shown to the owner to
+resolve: a harness that still waits at a gate after its decision was sent (it rejected it), and one
+that no longer knows a session that it had parked (it lost it).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT
 
 
 class RemoteLeafRuntime:
-    """Drives a remote harness."""
+    """Drive a remote harness."""
 
     key = "leaf-remote"
     settings_model: type[BaseModel] = RemoteLeafSettings
@@ -45,8 +45,8 @@ class RemoteLeafRuntime:
         except TurnEnded as over:
             yield over.ended
             return
-        told = [given.body for given in turn.given if given.kind != "verdict"]
-        item = None if facts_in(turn.session_data) else item_of(told)
+        messages = [given.body for given in turn.given if given.kind != "verdict"]
+        item = None if facts_in(turn.session_data) else item_of(messages)
         data = dict(turn.session_data)
         if item is not None:
             data = opened(LeafFacts(session_id=f"session-{turn.session_id}", item=item))
@@ -61,13 +61,11 @@ class RemoteLeafRuntime:
                 async with asyncio.timeout(settings.wall_clock_seconds):
                     ended = await harness_turn.carry(HarnessClient(settings, facts, name, client))
             except TimeoutError:
-                ended = harness_turn.broke(
-                    "The harness was at work for too long; its state is looked at again."
-                )
+                ended = harness_turn.broke("The harness took too long. Its state is checked again.")
         for step in harness_turn.steps:
             yield step
-        for words in told if item is None else ():
-            yield Ignored(words[:2000], "a harness takes decisions and no messages")
+        for message in messages if item is None else ():
+            yield Ignored(message[:2000], "a harness accepts decisions, not messages")
         yield ended
 
 
@@ -85,14 +83,14 @@ class _HarnessTurn:
         self.steps: list[Step] = []
 
     async def carry(self, harness: HarnessClient) -> Ended:
-        """Bring the session one turn further."""
+        """Take the session one turn further, and return its end."""
         if self.data.get("result"):
-            return self._end(Outcome.WORK_DONE, "The verdict stands.")
-        choice, decision = self._owners_word()
+            return self._end(Outcome.WORK_DONE, "The verdict is final.")
+        choice, decision = self._owner_choice()
         if choice == owner_asks.END:
-            words = "Ended by the owner. There is no verdict."
-            failed = {"reason": "ended", "message": words}
-            return self._end(Outcome.WORK_DONE, words, failed=failed)
+            report = "Ended by the owner. There is no verdict."
+            failed = {"reason": "ended", "message": report}
+            return self._end(Outcome.WORK_DONE, report, failed=failed)
         if choice == owner_asks.FRESH:
             harness = self._start_afresh(harness)
             decision = None
@@ -103,8 +101,8 @@ class _HarnessTurn:
         except PermanentError as error:
             return self.broke(str(error), for_good=True)
 
-    def _owners_word(self) -> tuple[str, dict[str, Any] | None]:
-        """What the owner chose last, and the decision to send: theirs, or one that is still unsent."""
+    def _owner_choice(self) -> tuple[str, dict[str, Any] | None]:
+        """Return the owner's last choice, and the decision to send: theirs, or one not sent yet."""
         verdicts = [given for given in self.turn.given if given.kind == "verdict"]
         if not verdicts:
             return "", self.memory.unsent
@@ -123,98 +121,98 @@ class _HarnessTurn:
     async def _exchange(
         self, harness: HarnessClient, decision: dict[str, Any] | None, *, even_if_lost: bool
     ) -> Ended:
-        """Look before sending: a harness that lost a parked session would start it all over."""
+        """Check before sending: a harness that lost a parked session would start over."""
         if self.memory.parked is not None and not even_if_lost:
             before = await harness.status_of_parked()
-            self._say("How it stands", before)
+            self._record_step("Status", before)
             if not before.known or before.word == "queued":
                 self.memory.unsent = decision
                 return self._lost()
             if decision is None and not before.is_under_way:
                 return self._result(before)
-        found = await self._send(harness, decision)
-        found = await self._followed(harness, found, decision)
-        return self._result(found, decision)
+        reply = await self._send(harness, decision)
+        reply = await self._poll(harness, reply, decision)
+        return self._result(reply, decision)
 
     async def _send(self, harness: HarnessClient, decision: dict[str, Any] | None) -> HarnessReply:
-        """Send; if the connection broke, what the harness says of the session counts."""
+        """Send. If the connection breaks, the session's status at the harness decides."""
         try:
-            found = await harness.send(decision)
+            reply = await harness.send(decision)
         except ServerAway as away:
             if away.retry_after is not None:
                 raise
-            found = await harness.status()
-            if found.is_under_way and (not found.known or found.word == "queued"):
+            reply = await harness.status()
+            if reply.is_under_way and (not reply.known or reply.word == "queued"):
                 raise
-            if found.is_paused and decision is not None and found.gate_id == decision["gateId"]:
+            if reply.is_paused and decision is not None and reply.gate_id == decision["gateId"]:
                 raise
-        self._say("Sent the decision" if decision else "Sent the envelope", found)
-        return found
+        self._record_step("Sent the decision" if decision else "Sent the envelope", reply)
+        return reply
 
-    async def _followed(
-        self, harness: HarnessClient, found: HarnessReply, decision: dict[str, Any] | None
+    async def _poll(
+        self, harness: HarnessClient, reply: HarnessReply, decision: dict[str, Any] | None
     ) -> HarnessReply:
-        """Poll until the session rests. For a while “paused” at the decided gate may be old news."""
+        """Poll until the session is idle. For a while “paused” at the decided gate may be outdated."""
         loop = asyncio.get_running_loop()
         believe_after = loop.time() + self.settings.settle_seconds
-        while found.is_under_way or (
-            self._may_be_old(found, decision) and loop.time() < believe_after
+        while reply.is_under_way or (
+            self._may_be_old(reply, decision) and loop.time() < believe_after
         ):
             await asyncio.sleep(self.settings.poll_seconds)
-            found = await harness.status()
-        self._say("How it stands", found)
-        return found
+            reply = await harness.status()
+        self._record_step("Status", reply)
+        return reply
 
-    def _may_be_old(self, found: HarnessReply, decision: dict[str, Any] | None) -> bool:
-        """Whether this may be said before a decision was looked at, or its gate's file was written."""
-        if self.settings.dialect == "files" and found.is_paused and not found.summary:
+    def _may_be_old(self, reply: HarnessReply, decision: dict[str, Any] | None) -> bool:
+        """Whether a reply may predate the decision, or the file of its gate."""
+        if self.settings.dialect == "files" and reply.is_paused and not reply.summary:
             return True
-        return self.settings.asynchronous and _is_at(found, decision)
+        return self.settings.asynchronous and _is_at(reply, decision)
 
-    def _result(self, found: HarnessReply, decision: dict[str, Any] | None = None) -> Ended:
-        """What the harness says, in the workspace's terms."""
-        if found.is_paused and found.gate_id is not None:
-            return self._parked(found, decision)
+    def _result(self, reply: HarnessReply, decision: dict[str, Any] | None = None) -> Ended:
+        """Translate the harness's reply into the workspace's terms."""
+        if reply.is_paused and reply.gate_id is not None:
+            return self._parked(reply, decision)
         self.memory = LeafMemory(name=self.memory.name, starts=self.memory.starts)
-        if found.word == "done" and found.verdict:
-            words = f"**{found.verdict['verdict']}** for {found.verdict['item_id']}. "
+        if reply.word == "done" and reply.verdict:
+            heading = f"**{reply.verdict['verdict']}** for {reply.verdict['item_id']}. "
             return self._end(
-                Outcome.WORK_DONE, words + found.verdict["reason"], result=found.verdict
+                Outcome.WORK_DONE, heading + reply.verdict["reason"], result=reply.verdict
             )
-        if found.word == "aborted":
+        if reply.word == "aborted":
             return self._end(Outcome.WORK_DONE, "Aborted. There is no verdict.")
-        if found.word == "failed" and not found.reason.startswith("error"):
-            return self._end(Outcome.NO_WORK, error=f"The harness says: failed, {found.reason}.")
-        words = f"The harness says: {found.word} {found.reason}".strip() + "."
-        if found.word == "expired":
-            return self._end(Outcome.BLOCKED, error=words)
-        return self.broke(words)
+        if reply.word == "failed" and not reply.reason.startswith("error"):
+            return self._end(Outcome.NO_WORK, error=f"The harness says: failed, {reply.reason}.")
+        error = f"The harness says: {reply.word} {reply.reason}".strip() + "."
+        if reply.word == "expired":
+            return self._end(Outcome.BLOCKED, error=error)
+        return self.broke(error)
 
-    def _parked(self, found: HarnessReply, decision: dict[str, Any] | None) -> Ended:
-        """A gate. If it is the one that was decided, the harness has refused the decision."""
-        refused = decision if decision and _is_at(found, decision) else None
+    def _parked(self, reply: HarnessReply, decision: dict[str, Any] | None) -> Ended:
+        """Ask about a gate. If it was just decided, the harness has rejected the decision."""
+        refused = decision if decision and _is_at(reply, decision) else None
         self.memory = LeafMemory(
             name=self.memory.name,
             starts=self.memory.starts,
-            parked=found.gate_id,
-            summary=found.summary or self.memory.summary,
-            proposed_action=found.proposed_action or self.memory.proposed_action,
-            binding=found.binding,
+            parked=reply.gate_id,
+            summary=reply.summary or self.memory.summary,
+            proposed_action=reply.proposed_action or self.memory.proposed_action,
+            binding=reply.binding,
         )
         draft = owner_asks.gate_ask(
-            self.facts, self.settings.base_url, self.memory, refused=refused, why=found.refused
+            self.facts, self.settings.base_url, self.memory, refused=refused, why=reply.refused
         )
         return self._end(Outcome.BLOCKED, asks=(draft,))
 
     def _lost(self) -> Ended:
-        words = f"The harness knows nothing of this session, which was parked at gate {self.memory.parked}."
+        error = f"The harness no longer knows this session, which was parked at gate {self.memory.parked}."
         draft = owner_asks.lost_ask(self.settings.base_url, self.memory)
-        failed = {"reason": "lost", "message": words}
-        return self._end(Outcome.BLOCKED, error=words, asks=(draft,), failed=failed)
+        failed = {"reason": "lost", "message": error}
+        return self._end(Outcome.BLOCKED, error=error, asks=(draft,), failed=failed)
 
-    def broke(self, words: str, *, for_good: bool = False) -> Ended:
+    def broke(self, error: str, *, for_good: bool = False) -> Ended:
         return turn_endings.end_broken(
-            self.turn, self.settings.max_attempts, words, for_good=for_good
+            self.turn, self.settings.max_attempts, error, for_good=for_good
         )
 
     def _end(
@@ -234,22 +232,22 @@ class _HarnessTurn:
             data["result"] = result
         return Ended(outcome=outcome, report=report, error=error, asks=asks, session_data=data)
 
-    def _say(self, title: str, found: HarnessReply) -> None:
-        status = found.word if found.gate_id is None else f"{found.word}, gate {found.gate_id}"
+    def _record_step(self, title: str, reply: HarnessReply) -> None:
+        status = reply.word if reply.gate_id is None else f"{reply.word}, gate {reply.gate_id}"
         call = f"{self.turn.run_id}.{self.turn.epoch}.{len(self.steps)}"
-        self.steps.append(Step(call, f"{title}: {self.settings.base_url}", status, found.reason))
+        self.steps.append(Step(call, f"{title}: {self.settings.base_url}", status, reply.reason))
 
 
 def _decision(given: Given, action: str) -> dict[str, Any]:
-    """The verdict as the protocol's decision, about the gate that the owner was shown."""
+    """Return the verdict as the protocol's decision about the gate that the owner saw."""
     params = given.data.get("params") or {}
     decision: dict[str, Any] = {"gateId": params.get("gate"), "action": action}
-    if words := given.data.get("text"):
-        decision["feedback"] = words
+    if text := given.data.get("text"):
+        decision["feedback"] = text
     if params.get("binding"):
         decision["binding"] = params["binding"]
     return decision
 
 
-def _is_at(found: HarnessReply, decision: dict[str, Any] | None) -> bool:
-    return found.is_paused and decision is not None and found.gate_id == decision["gateId"]
+def _is_at(reply: HarnessReply, decision: dict[str, Any] | None) -> bool:
+    return reply.is_paused and decision is not None and reply.gate_id == decision["gateId"]

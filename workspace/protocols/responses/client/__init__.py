@@ -1,1 +1,1 @@
-"""Agents elsewhere, driven over the Responses protocol by whatever server they have."""
+"""Drive remote agents behind any server of the Responses protocol."""

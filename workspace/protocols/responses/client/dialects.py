@@ -1,10 +1,10 @@
-"""The ways in which agents over the Responses protocol say that a person is needed, and are answered.
+"""Dialects of the Responses protocol: how an agent asks a person, and how it is answered.
 
 seed       function_call named request_info; the question is in arguments.request_event
 native     the same name; arguments are {request_id, request}
 adapter    function_call named __hosted_agent_adapter_hitl__; arguments are the interrupt's value
 approval   mcp_approval_request; its name and arguments are the action
-devui      an event response.request_info.requested beside the items
+devui      an event response.request_info.requested, apart from the items
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import json
 from typing import Any, Literal
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
 from agents.text import json_input
@@ -30,22 +31,21 @@ APPROVE, DENY, CLOSE = "approve", "deny", "close"
 MAX_TEXT, MAX_OPTIONS, MAX_LABEL, MAX_KEY, MAX_CONTEXT = 16_000, 60, 400, 190, 4_000
 _TEXT_NAMES = ("question", "prompt", "message", "text", "description", "title")
 _OPTION_NAMES = ("options", "choices")
-UNREADABLE = "The agent needs a person, and what it asks cannot be read. Nothing can be sent back."
 
 
 class RemoteOption(BaseModel):
-    """An offered answer: what is shown, and what goes back."""
+    """An option: the label to show, and the value to send back."""
 
     label: str
     value: Any
 
 
 class RemoteQuestion(BaseModel):
-    """A question of a remote agent, as it is remembered until it is answered.
+    """A question of a remote agent, stored until it is answered.
 
-    ``response`` is the response that asked, ``place`` its place among its questions, ``times`` how
-    often something was asked by its call_id. A question that is not ``readable`` is shown and can
-    only be closed. ``params`` are those of an approval.
+    ``response`` is the response that asked, ``place`` the position among its questions, ``times``
+    how often this call_id has asked. A question that is not ``readable`` is shown and can only be
+    closed. ``operation`` and ``params`` are the action of an approval.
     """
 
     dialect: Dialect
@@ -62,7 +62,7 @@ class RemoteQuestion(BaseModel):
 
     @property
     def key(self) -> str:
-        """What the ask is known by here: the call_id, or a digest of one that cannot be kept."""
+        """The ask's request key: the call_id, or its digest if it is too long or not storable."""
         again = f"#{self.times}" if self.times > 1 else ""
         if 0 < len(self.call_id) <= MAX_KEY and is_storable(self.call_id):
             return self.call_id + again
@@ -70,14 +70,14 @@ class RemoteQuestion(BaseModel):
 
     @property
     def mark(self) -> str:
-        """The same for the same words under the same call_id, and for nothing else."""
+        """A digest of the call_id and the question: a repeated question has the same."""
         offered = [choice.label for choice in self.choices]
         return _digest(
             json.dumps([self.call_id, self.text, offered, self.operation, self.params], default=str)
         )
 
     def draft(self) -> AskDraft:
-        """The question as it is asked here."""
+        """Return the question as an ask."""
         if self.dialect == "approval" and self.readable:
             return self._approval()
         options = tuple(
@@ -85,7 +85,7 @@ class RemoteQuestion(BaseModel):
             for place, choice in enumerate(self.choices, start=1)
         )
         if not self.readable:
-            options = (OptionDraft(CLOSE, "Close it", "Nothing is sent to the agent."),)
+            options = (OptionDraft(CLOSE, _("Close it"), _("Nothing is sent to the agent.")),)
         shown = {str(name)[:100]: _short(value) for name, value in list(self.request.items())[:20]}
         context = {"request": shown} if shown else {}
         return AskDraft(request_key=self.key, prompt=self.text, options=options, context=context)
@@ -96,22 +96,22 @@ class RemoteQuestion(BaseModel):
             prompt=self.text,
             kind=AskKind.APPROVAL,
             options=(
-                OptionDraft(APPROVE, "Approve", style=Style.PRIMARY, meaning=Meaning.APPROVE),
-                OptionDraft(DENY, "Deny", meaning=Meaning.DENY),
+                OptionDraft(APPROVE, _("Approve"), style=Style.PRIMARY, meaning=Meaning.APPROVE),
+                OptionDraft(DENY, _("Deny"), meaning=Meaning.DENY),
             ),
             free_text=False,
             action=ActionDraft(self.operation, self.params, schema=False),
         )
 
     def chosen(self, option: str, text: str) -> Any:
-        """What a verdict says: the value of the option of that key, or the words."""
+        """Return the value of the chosen option, or the text if none was chosen."""
         place = option.removeprefix("option-")
         if option and place.isdigit() and 0 < int(place) <= len(self.choices):
             return self.choices[int(place) - 1].value
         return text
 
     def answer(self, option: str, text: str) -> Json | str:
-        """The input item that answers it; of devui the whole input, a text."""
+        """Return the input item that answers the question; for devui the whole input, as a text."""
         if self.dialect == "approval":
             approval: Json = {
                 "type": "mcp_approval_response",
@@ -137,7 +137,7 @@ def _digest(text: str) -> str:
 
 
 def question_in_item(item: Json) -> RemoteQuestion | None:  # noqa: PLR0911 -- one line for each dialect
-    """The question that an output item is; None for any other item."""
+    """Return the question in an output item; None if the item is not one."""
     kind = item.get("type")
     if kind == APPROVAL_ITEM:
         return _of_approval(item)
@@ -161,7 +161,7 @@ def question_in_item(item: Json) -> RemoteQuestion | None:  # noqa: PLR0911 -- o
 
 
 def question_in_event(event: Json) -> RemoteQuestion | None:
-    """The question that an event beside the items is."""
+    """Return the question in an event; None if the event is not one."""
     if event.get("type") != DEVUI_EVENT:
         return None
     schema = event.get("response_schema")
@@ -180,7 +180,7 @@ def _of_approval(item: Json) -> RemoteQuestion:
     return RemoteQuestion(
         dialect="approval",
         call_id=call_id,
-        text=f"May it run {name[:200]}?",
+        text=_("Allow the agent to run {action}?").format(action=name[:200]),
         operation=name[:200],
         params=params,
     )
@@ -215,11 +215,12 @@ def _asking(
 
 
 def _unreadable(dialect: Dialect, call_id: str) -> RemoteQuestion:
-    return RemoteQuestion(dialect=dialect, call_id=call_id, text=UNREADABLE, readable=False)
+    text = _("The agent needs a person, but its question cannot be read. No answer can be sent.")
+    return RemoteQuestion(dialect=dialect, call_id=call_id, text=text, readable=False)
 
 
 def _value(arguments: object) -> Any:
-    """Arguments are JSON as a text; some servers send the object itself. None when unreadable."""
+    """Parse arguments: JSON as a text, or from some servers the value itself. None if invalid."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -229,19 +230,19 @@ def _value(arguments: object) -> Any:
 
 
 def _text(data: object) -> str:
-    """The words of whatever is asked."""
+    """Return the text of a question, whatever its shape."""
     if isinstance(data, str):
         return data
     if isinstance(data, dict):
         named = (data.get(name) for name in _TEXT_NAMES)
-        found = next((text for text in named if isinstance(text, str) and not is_blank(text)), None)
-        if found is not None:
-            return found
+        text = next((text for text in named if isinstance(text, str) and not is_blank(text)), None)
+        if text is not None:
+            return text
     return json.dumps(data, ensure_ascii=False, default=str) if data else ""
 
 
 def _choices(options: object) -> list[RemoteOption]:
-    """What is offered, if a person can tell the offers apart; else none, and words are taken."""
+    """Return the options if a person can tell them apart; else none, and the answer is a text."""
     if not isinstance(options, list) or not 0 < len(options) <= MAX_OPTIONS:
         return []
     choices = [_choice(option) for option in options]

@@ -1,7 +1,7 @@
-"""How a turn with a remote agent ends, in the workspace's terms. Nothing that was given is lost.
+"""Translate the end of a turn with a remote agent into the workspace's terms. No input is lost.
 
-A failure of the connection is tried again; what the agent did or may have done is not, unless its
-owner says so. What its owner must decide is asked, and the request kept until then.
+A connection failure is retried. Work that the agent did or may have done is repeated only if the
+owner decides so: the owner is asked, and the request is kept until then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workspace.protocols.responses.client.snapshot import ResponsesSnapshot
 
 
 class ResponsesEndings(turn_endings.TurnEndings):
-    """The ends that a turn with a Responses server may have."""
+    """Build the ends of a turn with a Responses server."""
 
     place = PLACE
 
@@ -36,19 +36,19 @@ class ResponsesEndings(turn_endings.TurnEndings):
 
     @property
     def drafts(self) -> list[AskDraft]:
-        """The questions that wait here and are not asked yet, whichever worker heard them."""
+        """The pending questions that are not asked here yet, whichever worker received them."""
         pending = self.memory.pending.items()
         return [question.draft() for key, question in pending if key not in self.known.asked]
 
     def failed(self, send: Send, status: str, error: str) -> Ended:
-        """Not tried again by itself: what the agent did until it failed may not be done twice."""
-        words = f"The agent's response {status}: {error or 'no reason given'}"
+        """Fail without a retry, because the agent's work before the failure must not be repeated."""
+        reason = f"The agent's response {status}: {error or 'no reason given'}"
         if send.calls:
-            words += f" This came of {send.what}; a person tries it again."
-        return self.broke(words, for_good=True)
+            reason += f" It followed {send.what}; only a person can retry it."
+        return self.broke(reason, for_good=True)
 
     def not_taken(self, send: Send, trouble: Exception) -> Ended:
-        """There is no response to follow, for the reason given."""
+        """End a turn whose request got no response to follow."""
         if isinstance(trouble, UnsureReply) and self.settings.idempotent:
             return self.broke(str(trouble))
         if isinstance(trouble, UnsureReply):
@@ -63,8 +63,8 @@ class ResponsesEndings(turn_endings.TurnEndings):
     def _refused(self, send: Send, refused: ResponsesRefused) -> Ended:
         if refused.code == "already_answered":
             self.memory.taken(send.calls)
-            words = f"{refused} It was answered elsewhere, and what came of it is not seen here."
-            return self.end(Outcome.BLOCKED, error=words)
+            reason = f"{refused} It was answered elsewhere, and its result is not visible here."
+            return self.end(Outcome.BLOCKED, error=reason)
         if refused.forgot:
             return self.lost(send, str(refused))
         if not send.calls:
@@ -72,26 +72,28 @@ class ResponsesEndings(turn_endings.TurnEndings):
         draft = owner_asks.draft_rejected(self.memory.sends, str(refused), answer=send.said)
         return self._ask_owner(send, draft, str(refused))
 
-    def unsure(self, send: Send, words: str) -> Ended:
-        draft = owner_asks.draft_unsure(self.memory.sends, words, what=send.what)
-        return self._ask_owner(send, draft, words)
+    def unsure(self, send: Send, reason: str) -> Ended:
+        """Ask the owner about a request that may have been accepted."""
+        draft = owner_asks.draft_unsure(self.memory.sends, reason, what=send.what)
+        return self._ask_owner(send, draft, reason)
 
-    def lost(self, send: Send, words: str) -> Ended:
-        draft = owner_asks.draft_lost(self.memory.sends, words, answer=send.said)
-        return self._ask_owner(send, draft, words)
+    def lost(self, send: Send, reason: str) -> Ended:
+        """Ask the owner about a response that the server no longer knows."""
+        draft = owner_asks.draft_lost(self.memory.sends, reason, answer=send.said)
+        return self._ask_owner(send, draft, reason)
 
-    def _ask_owner(self, send: Send, draft: AskDraft, words: str) -> Ended:
-        """The turn completes, so what it was given is not owed any more: the request is kept."""
+    def _ask_owner(self, send: Send, draft: AskDraft, reason: str) -> Ended:
+        """Ask, and keep the request: the turn completes, so its input will not be given again."""
         self.memory.unsent = UnsentInput(body=send.body, calls=list(send.calls), said=send.said)
         self.memory.under_way = None
         self.memory.sends += 1
-        return self.end(Outcome.BLOCKED, error=words, ask=draft)
+        return self.end(Outcome.BLOCKED, error=reason, ask=draft)
 
-    def broke(self, words: str, *, for_good: bool = False) -> Ended:
-        """Questions that were asked before it broke are not lost with it."""
+    def broke(self, error: str, *, for_good: bool = False) -> Ended:
+        """Fail the turn, or ask the questions that arrived before it broke."""
         if self.drafts:
-            return self.end(Outcome.BLOCKED, error=words)
-        return super().broke(words, for_good=for_good)
+            return self.end(Outcome.BLOCKED, error=error)
+        return super().broke(error, for_good=for_good)
 
     def forget_done(self) -> None:
         self.memory.done = []

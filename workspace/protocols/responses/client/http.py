@@ -1,6 +1,6 @@
-"""Speaks to one Responses server: sends a request, follows a response, looks at one.
+"""Talk to a Responses server: send a request, follow a response, fetch one.
 
-Whatever a server does comes out as one of the exceptions here, in words for the agent's owner.
+Every failure is raised as one of the exceptions here, with a message for the agent's owner.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from workspace.protocols.common.http_client import GarbledReply, Json, ServerAwa
 from workspace.protocols.responses.client.settings import RemoteSettings
 from workspace.protocols.responses.client.sse import TooLarge, read_events
 
-#: The event by which a whole response that came as JSON is told.
+#: The type of the event that stands for a whole response in JSON.
 WHOLE = "whole"
 
 
 class UnsureReply(Exception):
-    """A request was sent and no reply came: nobody here can tell whether it was taken."""
+    """A request was sent and no reply came, so it is unknown whether the server accepted it."""
 
 
 class ResponsesRefused(Exception):
-    """It will not have this. ``status`` is HTTP's, ``code`` the protocol's word."""
+    """The server rejects the request. ``status`` is the HTTP status, ``code`` the protocol's."""
 
     def __init__(self, words: str, status: int, code: str = "", param: str = "") -> None:
         super().__init__(words)
@@ -36,19 +36,19 @@ class ResponsesRefused(Exception):
 
     @property
     def forgot(self) -> bool:
-        """Whether it knows nothing of the response that was named."""
+        """Whether the server does not know the response that the request names."""
         return self.code == "previous_response_not_found" or (
             self.status == 404 and self.code != "model_not_found"
         )
 
 
 class BrokenReply(Exception):
-    """A stream ended in the middle; what was said so far stands."""
+    """A stream broke. The events before that are valid."""
 
 
 @dataclass
 class ResponsesClient:
-    """One server during one turn. ``left`` is how many bytes it may still send."""
+    """A server during one turn. ``left`` is the number of bytes that it may still send."""
 
     settings: RemoteSettings
     client: httpx.AsyncClient
@@ -58,15 +58,15 @@ class ResponsesClient:
         self.left = self.settings.max_bytes
 
     async def send(self, body: Json, key: str) -> AsyncGenerator[Json, None]:
-        """Create a response; its events, or one that holds it whole.
+        """Create a response, and yield its events, or one event with the whole response.
 
-        Raises Away, Unsure, Refused, Broken and Garbled.
+        Raises ServerAway, UnsureReply, ResponsesRefused, BrokenReply and GarbledReply.
         """
         headers = {"Idempotency-Key": key}
         try:
             async with (
                 self._call("POST", "/responses", json=body, headers=headers) as reply,
-                aclosing(self._told(reply)) as events,
+                aclosing(self._events(reply)) as events,
             ):
                 async for event in events:
                     yield event
@@ -78,25 +78,28 @@ class ResponsesClient:
             raise UnsureReply(f"The connection to {self.settings.base_url} broke.") from error
 
     async def follow(self, name: str, after: int) -> AsyncGenerator[Json, None]:
-        """The events of a response above a number. Raises what ``send`` raises, but never Unsure."""
+        """Yield a response's events after a sequence number.
+
+        Raises the same as ``send``, except UnsureReply.
+        """
         query = {"stream": "true"} | ({"starting_after": str(after)} if after >= 0 else {})
         async with aclosing(self._get(f"/responses/{name}", query)) as events:
             async for event in events:
                 yield event
 
     async def look(self, name: str) -> Json:
-        """A response as it stands. Raises Away, Refused and Garbled."""
+        """Fetch the current response. Raises ServerAway, ResponsesRefused and GarbledReply."""
         async with aclosing(self._get(f"/responses/{name}", {})) as events:
             async for event in events:
-                found: Json = event["response"]
-                return found
+                response: Json = event["response"]
+                return response
         raise GarbledReply("The server sent no response.")
 
     async def _get(self, path: str, query: dict[str, str]) -> AsyncGenerator[Json, None]:
         try:
             async with (
                 self._call("GET", path, params=query) as reply,
-                aclosing(self._told(reply)) as events,
+                aclosing(self._events(reply)) as events,
             ):
                 async for event in events:
                     yield event
@@ -117,7 +120,7 @@ class ResponsesClient:
     def _headers(self) -> dict[str, str]:
         return {"Accept": "*/*"} | http_client.bearer(self.settings.key_variable)
 
-    async def _told(self, reply: httpx.Response) -> AsyncGenerator[Json, None]:
+    async def _events(self, reply: httpx.Response) -> AsyncGenerator[Json, None]:
         if not reply.headers.get("content-type", "").startswith("text/event-stream"):
             yield {"type": WHOLE, "response": await self._whole(reply)}
             return
@@ -129,9 +132,7 @@ class ResponsesClient:
         except httpx.TransportError as error:
             raise BrokenReply("The stream broke in the middle.") from error
         except TooLarge as error:
-            raise GarbledReply(
-                "One item of the server's is larger than anything shown here."
-            ) from error
+            raise GarbledReply("An event of the server's stream is too large.") from error
 
     async def _whole(self, reply: httpx.Response) -> Json:
         raw = b""
@@ -140,9 +141,9 @@ class ResponsesClient:
         try:
             found = json_input.read_json(raw)
         except ValueError as error:
-            raise GarbledReply("The server answered with what is no JSON.") from error
+            raise GarbledReply("The server's reply is not JSON.") from error
         if not isinstance(found, dict) or not isinstance(found.get("id"), str):
-            raise GarbledReply("The server answered with what is no response.")
+            raise GarbledReply("The server's reply is not a response.")
         return found
 
     async def _counted(self, reply: httpx.Response) -> AsyncGenerator[bytes, None]:
@@ -154,7 +155,7 @@ class ResponsesClient:
             yield chunk
 
     async def _problem(self, reply: httpx.Response) -> Exception:
-        """What a status other than 200 means."""
+        """Return the error for a status other than 200."""
         error = _error_of(await http_client.shorten_reply(reply))
         said = str(error.get("message") or "").strip()[:500]
         words = f"The server says {reply.status_code}" + (f": {said}" if said else ".")
@@ -164,13 +165,13 @@ class ResponsesClient:
 
 
 def _event(sent: ServerSentEvent) -> Json | None:
-    """An event's data; None for the end mark of some servers and for what is no object."""
+    """Return an event's data; None if it is an end mark or not an object."""
     if sent.data.strip() == "[DONE]":
         return None
     try:
         found = json_input.read_json(sent.data)
     except ValueError as error:
-        raise GarbledReply("The server's stream holds what is no JSON.") from error
+        raise GarbledReply("The server's stream contains invalid JSON.") from error
     if not isinstance(found, dict):
         return None
     return {"type": sent.event, **found}

@@ -1,4 +1,4 @@
-"""What is remembered of a conversation with a remote agent, in its session's data."""
+"""The state that a session keeps of its conversation with a remote agent, in the session's data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pydantic import BaseModel
 
 from workspace.protocols.responses.client.dialects import RemoteQuestion
 
+#: How many answered questions are remembered.
 REMEMBERED = 200
 PLACE = "remote"
 
 
 class UnderWay(BaseModel):
-    """A request that was sent, or is about to be. ``response`` is empty until the server named it.
+    """A request that was sent, or is about to be.
 
-    ``batch`` says which of what the turn was given it carries.
+    ``response`` is empty until the server names it. ``batch`` are the digests of the turn's inputs
+    that the request carries.
     """
 
     batch: list[str] = []
@@ -24,7 +26,7 @@ class UnderWay(BaseModel):
 
 
 class UnsentInput(BaseModel):
-    """A request of which nobody knows what became, kept until its owner says."""
+    """A request whose fate is unknown, kept until the owner decides."""
 
     body: dict[str, Any]
     calls: list[str] = []
@@ -32,11 +34,12 @@ class UnsentInput(BaseModel):
 
 
 class ResponsesMemory(BaseModel):
-    """``sends`` counts what the server has taken; ``last`` is the response that words follow.
+    """The state of a conversation.
 
-    ``pending`` are questions by their keys, ``held`` answers to some of several, ``answered`` the
-    call_ids that were sent and taken, ``marks`` the questions of theirs: none is answered twice.
-    ``done`` is what the turn has carried already.
+    ``sends`` counts requests, ``last`` is the response that the next message follows, ``first`` the
+    first input. ``pending`` are questions by their keys, ``held`` answers that wait for others of
+    the same response. ``answered`` are the call_ids of accepted answers, ``marks`` the digests of
+    their questions: none is answered twice. ``done`` are the digests of inputs already sent.
     """
 
     sends: int = 0
@@ -52,11 +55,11 @@ class ResponsesMemory(BaseModel):
     unsent: UnsentInput | None = None
 
     def taken(self, calls: Sequence[str]) -> None:
-        """The server has taken the answers to these questions."""
-        done = [found.mark for found in self.pending.values() if found.call_id in calls]
+        """Record that the server has accepted the answers to these questions."""
+        done = [asked.mark for asked in self.pending.values() if asked.call_id in calls]
         self.answered = [*self.answered, *calls][-REMEMBERED:]
         self.marks = [*self.marks, *done][-REMEMBERED:]
         self.pending = {
-            key: found for key, found in self.pending.items() if found.call_id not in calls
+            key: asked for key, asked in self.pending.items() if asked.call_id not in calls
         }
         self.held = {key: value for key, value in self.held.items() if key in self.pending}

@@ -1,4 +1,4 @@
-"""What the owner is asked about a conversation with a remote agent that came to no clear end."""
+"""Ask the owner about a conversation with a remote agent that did not end cleanly."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from workspace.protocols.common.owner_asks import (
 
 __all__ = ["AGAIN", "END", "FRESH", "draft_lost", "draft_rejected", "draft_unsure", "is_ours"]
 
-#: The beginnings of their request keys; a number follows, since it may happen more than once.
+#: Prefixes of the request keys. A number follows, because it can happen more than once.
 LOST, UNSURE, REJECTED = "remote-lost-", "remote-unsure-", "remote-refused-"
 
 
 def is_ours(request_key: str) -> bool:
+    """Whether an ask comes from here and not from the agent."""
     return request_key.startswith((LOST, UNSURE, REJECTED))
 
 

@@ -1,7 +1,7 @@
-"""Gathers one response of a remote agent: from its stream, from a replay, from a look, in any mix.
+"""Assemble one response of a remote agent from its stream, replays and polls, in any mix.
 
-An item counts once however often it is seen, and what an earlier worker has written down already
-is not told again.
+An item counts once, however often it is seen. What an earlier worker has recorded is not yielded
+again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ MAX_DETAIL = 4_000
 
 @dataclass
 class Reply:
-    """One response as far as it is known. ``status`` is the protocol's, empty until it is told."""
+    """A response as far as it is known. ``status`` is the protocol's, empty until it is known.
+
+    ``last`` is the last sequence number.
+    """
 
     before: PriorItems = field(default_factory=PriorItems)
     name: str = ""
@@ -51,7 +54,7 @@ class Reply:
         return "\n\n".join(text.strip() for text in self._said.values() if text.strip())
 
     def hear(self, event: Json) -> Iterator[Told]:
-        """Take in one event of a stream, or a whole response."""
+        """Process an event of a stream, or a whole response, and yield what is new."""
         number = event.get("sequence_number")
         if isinstance(number, int) and not isinstance(number, bool):
             if number <= self.last:
@@ -101,7 +104,7 @@ class Reply:
             yield _step(name, item)
 
     def _ask(self, question: RemoteQuestion) -> None:
-        """By its call_id a question is one, whichever way it comes."""
+        """Add a question once, whichever way it arrives: its call_id identifies it."""
         self.questions.setdefault(question.key, question)
 
     def _message(self, name: str, item: Json) -> Iterator[Told]:
@@ -132,7 +135,7 @@ def _asks(item: Json) -> bool:
 
 
 def _step(name: str, item: Json) -> Step:
-    """Any other item is a line of what happened; a program that knows it may have more to show."""
+    """Return any other item as a step, with the arguments of a function call as its detail."""
     kind = str(item.get("type") or "item")
     if kind != "function_call":
         return Step(name, kind[:200])

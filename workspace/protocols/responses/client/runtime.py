@@ -1,8 +1,8 @@
-"""The runtime ``responses-remote``: drives an agent behind any server of the Responses protocol.
+"""The runtime ``responses-remote``: drive an agent behind any server of the Responses protocol.
 
-A turn sends what the session is owed, follows the response to its end, and turns the agent's
-questions into asks. What was sent is written down before it is sent, so that whoever takes the turn
-over follows the same response instead of starting another.
+A turn sends the session's input, follows the response to its end, and turns the agent's questions
+into asks. A request is recorded before it is sent, so a worker that takes over the turn follows the
+same response instead of starting another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Reader = Callable[..., Awaitable[Any]]
 
 
 class RemoteResponsesRuntime:
-    """Drives a remote agent. ``read`` does database work from the event loop."""
+    """Drive a remote agent. ``read`` does database work from the event loop."""
 
     key = "responses-remote"
     settings_model: type[BaseModel] = RemoteSettings
@@ -45,8 +45,9 @@ class RemoteResponsesRuntime:
             return
         known = await self._read(snapshot_of, turn.session_id, turn.run_id)
         async with httpx.AsyncClient(transport=self._transport, trust_env=False) as client:
-            talk = ResponsesConversation(turn, settings, known, ResponsesClient(settings, client))
-            longest, too_late = settings.wall_clock_seconds, talk.endings.took_too_long
-            async with aclosing(with_deadline(longest, talk.events(), too_late)) as events:
+            server = ResponsesClient(settings, client)
+            conversation = ResponsesConversation(turn, settings, known, server)
+            longest, too_late = settings.wall_clock_seconds, conversation.endings.took_too_long
+            async with aclosing(with_deadline(longest, conversation.events(), too_late)) as events:
                 async for event in events:
                     yield event

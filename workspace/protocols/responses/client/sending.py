@@ -1,10 +1,12 @@
-"""What a turn has to send to a remote agent, out of what its session is owed."""
+"""Build the requests of a turn from the inputs that the session was given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from agents.running.runtime import Given, Turn
 from asks.drafts.request_keys import root_of
@@ -18,7 +20,11 @@ from workspace.protocols.responses.wire import Json
 
 @dataclass(frozen=True, kw_only=True)
 class Send:
-    """One request. ``calls`` are the questions it answers, ``said`` the answer in words."""
+    """A request.
+
+    ``batch`` are the digests of its inputs, ``calls`` the call_ids that it answers, ``said`` its
+    answer for people to read.
+    """
 
     body: Json
     batch: tuple[str, ...] = ()
@@ -27,13 +33,20 @@ class Send:
 
     @property
     def what(self) -> str:
-        """What it carries, in words for its owner."""
-        return f"your answer “{self.said}”" if self.calls else "the request"
+        """Its contents, described for the owner."""
+        if not self.calls:
+            return _("the request")
+        return _("your answer “{answer}”").format(answer=self.said)
 
 
 @dataclass
 class Sorted:
-    """What a turn was given: the owner's choices, answers by the response that asked, words."""
+    """The inputs of a turn.
+
+    ``choices`` answer the asks of this client, ``answers`` those of the agent, by the response that
+    asked. ``words`` are messages, ``closed`` questions closed without an answer, ``unknown``
+    verdicts about questions that are not pending.
+    """
 
     choices: list[Given] = field(default_factory=list)
     answers: dict[str, list[tuple[RemoteQuestion, Given]]] = field(default_factory=dict)
@@ -43,51 +56,53 @@ class Sorted:
 
 
 def sort_given(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
-    """Sort what was given."""
-    found = Sorted()
+    """Sort the inputs of a turn by what has to be done with them."""
+    inputs = Sorted()
     for one in given:
         key = root_of(str(one.data.get("request_key", "")))
         question = memory.pending.get(key)
         if one.kind != "verdict":
-            found.words.append(one)
+            inputs.words.append(one)
         elif is_ours(key):
-            found.choices.append(one)
+            inputs.choices.append(one)
         elif question is None:
-            found.unknown.append(one)
+            inputs.unknown.append(one)
         elif not question.readable or one.data.get("option") == CLOSE:
-            found.closed.append(question)
+            inputs.closed.append(question)
         else:
-            found.answers.setdefault(question.response, []).append((question, one))
-    return found
+            inputs.answers.setdefault(question.response, []).append((question, one))
+    return inputs
 
 
-def prepare_answers(settings: RemoteSettings, memory: ResponsesMemory, found: Sorted) -> list[Send]:
-    """One request for each response whose questions are all answered now.
+def prepare_answers(
+    settings: RemoteSettings, memory: ResponsesMemory, inputs: Sorted
+) -> list[Send]:
+    """Return a request for each response whose questions are all answered now.
 
-    Several questions of one response are answered together: what is there is held till then.
+    The questions of a response are answered together. Until then the memory holds the answers.
     """
     sends = []
-    for response, answered in found.answers.items():
+    for response, answered in inputs.answers.items():
         for question, given in answered:
-            memory.held[question.key] = (str(given.data.get("option", "")), _words_of(given))
+            memory.held[question.key] = (str(given.data.get("option", "")), _text_of(given))
         waiting = [one for one in memory.pending.values() if one.response == response]
         asked = sorted(waiting, key=lambda one: one.place)
         if all(question.key in memory.held for question in asked):
-            sends.append(_answer(settings, memory, response, asked, answered))
+            sends.append(_prepare_answer(settings, memory, response, asked, answered))
     return sends
 
 
-def _answer(
+def _prepare_answer(
     settings: RemoteSettings,
     memory: ResponsesMemory,
     response: str,
     asked: Sequence[RemoteQuestion],
     answered: Sequence[tuple[RemoteQuestion, Given]],
 ) -> Send:
-    said = " and ".join(str(given.data.get("label") or _words_of(given)) for _, given in answered)
+    said = " and ".join(str(given.data.get("label") or _text_of(given)) for _, given in answered)
     items = [question.answer(*memory.held[question.key]) for question in asked]
     if isinstance(items[0], str):
-        # This dialect has no item for an answer: the whole input is one.
+        # The devui dialect has no input item for an answer: the whole input is a text.
         body: Json = {"input": items[0]}
         if memory.conversation:
             body["conversation"] = memory.conversation
@@ -102,20 +117,20 @@ def _answer(
 
 
 def prepare_message(
-    settings: RemoteSettings, memory: ResponsesMemory, said: Sequence[Given]
+    settings: RemoteSettings, memory: ResponsesMemory, messages: Sequence[Given]
 ) -> Send:
-    """What people and agents wrote, as the next words of the conversation or its first."""
-    text = "\n\n".join(one.body for one in said)
+    """Return a request with messages, as the next or the first input of the conversation."""
+    text = "\n\n".join(message.body for message in messages)
     body: Json = {"input": text}
     if memory.last:
         body["previous_response_id"] = memory.last
     else:
         memory.first = text
-    return Send(body=_complete(settings, body), batch=tuple(digest_given(one) for one in said))
+    return Send(body=_complete(settings, body), batch=tuple(map(digest_given, messages)))
 
 
 def prepare_usual_input(turn: Turn, settings: RemoteSettings, memory: ResponsesMemory) -> Send:
-    """What the agent does when it was given nothing: a conversation of its own."""
+    """Return the request of a turn without input: it starts a new conversation."""
     memory.first = settings.input or turn.agent.mission or turn.agent.name
     body = _complete(settings, {"input": memory.first})
     return Send(body=body, batch=(f"run-{turn.run_id}",))
@@ -124,24 +139,24 @@ def prepare_usual_input(turn: Turn, settings: RemoteSettings, memory: ResponsesM
 def prepare_restart(
     settings: RemoteSettings, memory: ResponsesMemory, batch: tuple[str, ...]
 ) -> Send:
-    """The first request of the conversation once more, as the beginning of another."""
+    """Return the conversation's first request again, to start another conversation."""
     memory.last, memory.pending, memory.held = "", {}, {}
     return Send(body=_complete(settings, {"input": memory.first or ""}), batch=batch)
 
 
 def _complete(settings: RemoteSettings, body: Json, *, bare: bool = False) -> Json:
-    """With what every request says. An answer says no more than it must: no metadata."""
-    more: dict[str, Any] = {"stream": not settings.poll}
+    """Add the fields of every request. A ``bare`` request, an answer, has no metadata."""
+    common: dict[str, Any] = {"stream": not settings.poll}
     if settings.model:
-        more["model"] = settings.model
+        common["model"] = settings.model
     if settings.background:
-        more["background"] = True
+        common["background"] = True
     if settings.metadata and not bare:
-        more["metadata"] = settings.metadata
-    return {**body, **more}
+        common["metadata"] = settings.metadata
+    return {**body, **common}
 
 
-def _words_of(given: Given) -> str:
+def _text_of(given: Given) -> str:
     if given.data.get("text"):
         return str(given.data["text"])
     return "" if given.data.get("option") else given.body

@@ -1,4 +1,4 @@
-"""How an agent behind somebody else's Responses server is reached, checked when it is saved."""
+"""Settings of an agent behind a remote Responses server, validated when they are saved."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from workspace.protocols.common.remote_settings import Address, StreamSettings
 
 
 class RemoteSettings(StreamSettings):
-    """A Responses server: its address, and how far it is to be trusted."""
+    """The address of a Responses server, and what it is trusted to do."""
 
-    base_url: Address = Field(description="Where its /responses is, usually ending with /v1.")
-    model: str = Field(default="", description="What requests say as model. Empty: nothing.")
+    base_url: Address = Field(description="Base URL of its /responses, usually ending with /v1.")
+    model: str = Field(default="", description="Model named in requests. Empty: none.")
     metadata: dict[str, str] = Field(
-        default_factory=dict, max_length=16, description="What requests carry as metadata."
+        default_factory=dict, max_length=16, description="Metadata sent with requests."
     )
     background: bool = Field(
         default=False,
-        description="Ask for background responses, which strict servers need for a reconnect.",
+        description="Request background responses, which strict servers require for reconnecting.",
     )
-    poll: bool = Field(default=False, description="Never stream; look again and again instead.")
+    poll: bool = Field(default=False, description="Poll instead of streaming.")
     idempotent: bool = Field(
         default=False,
-        description="It gives the same response to the same answer, or to the same "
-        "Idempotency-Key, as Needs You does. Then what may have been lost is simply sent again; "
-        "otherwise its owner is asked first.",
+        description="The server returns the same response to the same answer, or to the same "
+        "Idempotency-Key, as Needs You does. A request that may be lost is then sent again; "
+        "otherwise the owner is asked first.",
     )
     poll_seconds: float = Field(default=1.0, gt=0, le=60)

@@ -1,4 +1,4 @@
-"""What the rows say at the beginning of a turn with a remote agent."""
+"""Read what the database holds at the start of a turn with a remote agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asks.models import Ask
 
 @dataclass
 class PriorItems:
-    """What is in the thread already: how many characters were said, which steps were told."""
+    """What the run's thread already holds: the number of output characters, and the ids of steps."""
 
     characters: int = 0
     steps: frozenset[str] = frozenset()
@@ -19,7 +19,7 @@ class PriorItems:
 
 @dataclass(frozen=True)
 class ResponsesSnapshot:
-    """``asked`` and ``waiting`` are request keys of the session: all, and those that are open."""
+    """The session's asks by their request keys: ``asked`` all, ``waiting`` the open ones."""
 
     asked: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
@@ -27,9 +27,9 @@ class ResponsesSnapshot:
 
 
 def snapshot_of(session_id: int, run_id: int) -> ResponsesSnapshot:
-    """Two queries."""
-    told = Event.objects.filter(run=run_id, kind__in=("output", "step"))
-    rows = list(told.values_list("text", "data"))
+    """Read the snapshot of a session and the run. Two queries."""
+    events = Event.objects.filter(run=run_id, kind__in=("output", "step"))
+    rows = list(events.values_list("text", "data"))
     asks = dict(Ask.objects.filter(session=session_id).values_list("request_key", "status"))
     return ResponsesSnapshot(
         asked=frozenset(asks),

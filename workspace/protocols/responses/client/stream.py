@@ -1,4 +1,4 @@
-"""Follows a response that was created, by stream where that goes on and by looking where it does not."""
+"""Follow a response until it ends: by its stream, or by polling if the stream does not continue."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 async def follow_stream(
     server: ResponsesClient, reply: Reply, settings: RemoteSettings
 ) -> AsyncGenerator[Told, None]:
-    """What is new until the response is over. Raises Away, Refused and Garbled.
+    """Yield what is new until the response ends.
 
-    A server that is away is given its time; one that streams nothing any more is looked at.
+    An unreachable server is retried until patience runs out; one that no longer streams is polled.
+    Raises ServerAway, ResponsesRefused and GarbledReply.
     """
     loop = asyncio.get_running_loop()
     streams, pause, give_up = (
@@ -36,8 +37,8 @@ async def follow_stream(
     while not reply.is_over:
         seen = reply.last
         try:
-            async with aclosing(_once(server, reply, streams=streams)) as told:
-                async for event in told:
+            async with aclosing(_follow_once(server, reply, streams=streams)) as events:
+                async for event in events:
                     yield event
         except ResponsesRefused:
             if not streams:
@@ -51,7 +52,7 @@ async def follow_stream(
                 ) from trouble
             pause = min(pause * 2, LONGEST_PAUSE)
         else:
-            # A stream that ends without an end is no stream to rely on.
+            # Poll after a stream that closes without news.
             streams = streams and reply.last > seen
             give_up = loop.time() + settings.patience_seconds
             pause = settings.poll_seconds if not streams else FIRST_PAUSE
@@ -59,16 +60,16 @@ async def follow_stream(
             await asyncio.sleep(pause)
 
 
-async def _once(
+async def _follow_once(
     server: ResponsesClient, reply: Reply, *, streams: bool
 ) -> AsyncGenerator[Told, None]:
     if not streams:
-        for told in reply.hear({"type": WHOLE, "response": await server.look(reply.name)}):
-            yield told
+        for item in reply.hear({"type": WHOLE, "response": await server.look(reply.name)}):
+            yield item
         return
     async with aclosing(server.follow(reply.name, reply.last)) as events:
         async for event in events:
-            for told in reply.hear(event):
-                yield told
+            for item in reply.hear(event):
+                yield item
             if reply.is_over:
                 return
