@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.leaf.world import ITEM
 from workspace.protocols.common.http import one_line_json
 from workspace.protocols.leaf import wire
-from workspace.protocols.leaf.client.http import gate_marker
+from workspace.protocols.leaf.client.http import HarnessClient
+from workspace.protocols.leaf.server.facts import LeafFacts
 from workspace.protocols.leaf.server.volume import (
     MAX_BYTES,
     Missing,
@@ -17,6 +21,7 @@ from workspace.protocols.leaf.server.volume import (
     UnreadableItem,
     Volume,
 )
+from workspace.protocols.leaf.settings import RemoteLeafSettings
 from workspace.protocols.leaf.wire import BadDecision, Refs
 
 MARKER = {
@@ -74,18 +79,39 @@ def test_a_marker_comes_back_and_leaves_nothing_half_written(on: Volume, volume:
 
 
 @pytest.mark.case("leaf-M03", "leaf-M04", "leaf-M05")
-def test_what_is_taken_for_a_gate_marker() -> None:
-    assert gate_marker(MARKER) == (0, "s", "p")
-    for off in (
-        None,
-        "awaiting_approval",
-        {**MARKER, "status": "done"},
-        {**MARKER, "gate": {"summary": "s"}},
-        {**MARKER, "gate": None},
-        {**MARKER, "gateId": "0"},
-        {**MARKER, "gateId": True},
-    ):
-        assert gate_marker(off) is None
+@pytest.mark.parametrize(
+    ("marker", "gate_id"),
+    [
+        (MARKER, 0),
+        ("awaiting_approval", None),
+        ({**MARKER, "status": "paused"}, None),
+        ({**MARKER, "gate": {"summary": "s"}}, None),
+        ({**MARKER, "gate": None}, None),
+        ({**MARKER, "gateId": "0"}, None),
+        ({**MARKER, "gateId": True}, None),
+    ],
+)
+async def test_a_malformed_gate_marker_is_none(
+    volume: Path, marker: object, gate_id: int | None
+) -> None:
+    """The client looks at the volume first; without a marker there, it asks the harness."""
+    settings = RemoteLeafSettings(
+        base_url="https://harness.example", dialect="files", volume=str(volume)
+    )
+    facts = LeafFacts(session_id="s1", item=wire.validate_item(ITEM))
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json={"status": "running"}))
+    async with httpx.AsyncClient(transport=transport) as calls:
+        client = HarnessClient(settings, facts, "s1", calls)
+        refs = client._refs()
+        assert refs is not None
+        _put(Path(refs.gate), json.dumps(marker))
+        reply = await client.status()
+    assert (reply.is_paused, reply.gate_id) == (gate_id is not None, gate_id)
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
 
 
 def test_an_unchanged_marker_is_not_written_again(on: Volume, volume: Path) -> None:

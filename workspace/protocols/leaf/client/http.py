@@ -183,9 +183,7 @@ class HarnessClient:
         if (ended := self._marker(refs.done)) and isinstance(ended.get("status"), str):
             return self._complete(ended)
         marker = self._marker(refs.gate)
-        if marker and marker.get("status") == "awaiting_approval":
-            return self._complete(marker)
-        return None
+        return self._complete(marker) if marker and is_gate_marker(marker) else None
 
     def _marker(self, path: str) -> dict[str, Any] | None:
         try:
@@ -201,17 +199,14 @@ class HarnessClient:
             return None
 
 
-def gate_marker(marker: object) -> tuple[int, str, str] | None:
-    """Return (gateId, summary, proposed_action) of a gate marker; None if it is malformed."""
-    if not isinstance(marker, dict) or marker.get("status") != "awaiting_approval":
-        return None
+def is_gate_marker(marker: Mapping[str, Any]) -> bool:
+    """Whether a marker names a gate by its number, with a summary and a proposed action."""
     gate, number = marker.get("gate"), marker.get("gateId")
-    if not isinstance(gate, dict) or not isinstance(number, int) or isinstance(number, bool):
-        return None
+    if marker.get("status") != "awaiting_approval" or not isinstance(gate, dict):
+        return False
     texts = gate.get("summary"), gate.get("proposed_action")
-    if not all(isinstance(text, str) for text in texts):
-        return None
-    return number, str(texts[0]), str(texts[1])
+    is_number = isinstance(number, int) and not isinstance(number, bool)
+    return is_number and all(isinstance(text, str) for text in texts)
 
 
 def _as_reply(body: dict[str, Any], gate: dict[str, Any], verdict: object) -> HarnessReply:
