@@ -121,7 +121,7 @@ def test_what_moves_value_has_no_button(
     ask = asked(session, PAY, prompt="May I pay the invoice of ACME?")
     page = queue()
     shown = card(page, ask)
-    expect(shown).to_contain_text("no grant was minted")
+    expect(shown).to_contain_text("Approve it with a signed decision file, not here.")
     expect(shown).to_contain_text("signed channel only")
     expect(shown.get_by_role("button", name="Approve once")).to_have_count(0)
     expect(shown.locator("form[action$=answer]")).to_have_count(0)

@@ -304,7 +304,7 @@ def test_cancelling_the_turn_leaves_no_process() -> None:
         ({"command": ["ls"], "env": {"A B": "1"}}, "env", "“A B” is not the name"),
         ({"command": ["ls"], "env": {"A": "\0"}}, "env", "value of A contains a NUL"),
         ({"command": ["ls"], "env_allow": ["$HOME"]}, "env_allow", "not the name"),
-        ({"command": ["ls"], "env_allow": ["NEEDS_YOU_MARK"]}, "env_allow", "not yours"),
+        ({"command": ["ls"], "env_allow": ["NEEDS_YOU_MARK"]}, "env_allow", "cannot be changed"),
         ({"command": ["ls"], "wall_clock_seconds": 0}, "wall_clock_seconds", "greater than 0"),
         ({"command": ["ls"], "wall_clock_seconds": float("nan")}, "wall_clock_seconds", ""),
         ({"command": ["ls"], "output_limit_bytes": 1}, "output_limit_bytes", "greater than"),

@@ -146,7 +146,7 @@ def test_what_is_no_json_that_can_be_kept_fails(directory: PinnedDirectory, raw:
 def test_what_is_no_object_fails(directory: PinnedDirectory, content: object) -> None:
     leave(directory, json.dumps(content))
 
-    assert "no JSON object" in refused(directory)
+    assert "not a JSON object" in refused(directory)
 
 
 @pytest.mark.case("responses-S5")

@@ -69,8 +69,8 @@ def _report(refunded: object, answer: object) -> str:
     if not isinstance(refunded, dict):
         return f"Nothing was refunded. {refunded}"
     reason = answer.get("text") or answer.get("optionId") if isinstance(answer, dict) else None
-    words = f"Refunded {refunded['amount']:.2f} {refunded['currency']} for {refunded['refunded']}"
-    return f"{words}, with “{reason}” on the credit note." if reason else f"{words}."
+    text = f"Refunded {refunded['amount']:.2f} {refunded['currency']} for {refunded['refunded']}"
+    return f"{text}, with “{reason}” on the credit note." if reason else f"{text}."
 
 
 def _returned(messages: Sequence[ModelMessage]) -> dict[str, Any]:

@@ -37,34 +37,34 @@ def main() -> None:
     scenario = str(request.get("scenario", "plain"))
     answered = _ANSWER.search(prompt)
     reconcile(resumed=answered is not None)
-    tell(type="cost", usd=0.60 if scenario == "expensive" else 0.40)
+    report(type="cost", usd=0.60 if scenario == "expensive" else 0.40)
     if answered is None:
         SCENARIOS.get(scenario, plain)(request)
     else:
-        go_on(request, answered[1], json.loads(answered[2]))
+        resume(request, answered[1], json.loads(answered[2]))
     tokens = {"input_tokens": len(prompt) // 4, "output_tokens": 40}
-    tell(type="result", usage=tokens)
+    report(type="result", usage=tokens)
 
 
-def tell(**line: Any) -> None:
+def report(**line: Any) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
 def reconcile(*, resumed: bool) -> None:
     """Do the work of every turn. A ledger that an earlier turn saved may be gone; load it again."""
-    tell(type="step", name="load_ledger", arguments={"rows": 3})
+    report(type="step", name="load_ledger", arguments={"rows": 3})
     rederived = resumed and not LEDGER.exists()
     LEDGER.write_text(json.dumps({"rows": 3}))
-    tell(type="step", name="reconcile", arguments={"rederived": rederived})
+    report(type="step", name="reconcile", arguments={"rederived": rederived})
 
 
-def go_on(request: dict[str, Any], clause: str, answer: str) -> None:
+def resume(request: dict[str, Any], clause: str, answer: str) -> None:
     date = request["target_date"]
     if request["scenario"] == "ask_twice" and answer not in ("yes", "no"):
         ask(request_id="publish", question=f"Publish the report for {date}?", options=["yes", "no"])
     else:
-        tell(type="text", text=f"Reconciled {answer} for {date}. [{clause}]")
+        report(type="text", text=f"Reconciled {answer} for {date}. [{clause}]")
 
 
 def ask(**question: Any) -> None:
@@ -72,12 +72,12 @@ def ask(**question: Any) -> None:
 
 
 def plain(request: dict[str, Any]) -> None:
-    tell(type="text", text=f"Nothing to decide. {request.get('text', '')}".strip())
+    report(type="text", text=f"Nothing to decide. {request.get('text', '')}".strip())
 
 
 def slow(request: dict[str, Any]) -> None:
     for second in range(10):
-        tell(type="text", text=f"{second} ")
+        report(type="text", text=f"{second} ")
         time.sleep(1)
     plain(request)
 

@@ -18,7 +18,7 @@ def main() -> None:
     elif decision.option == "delete-them":
         delete()
     else:
-        keep(decision.said)
+        keep(decision.reply)
 
 
 def look() -> None:
@@ -49,8 +49,8 @@ def delete() -> None:
     say("OUTCOME: WORK_DONE", 0.2)
 
 
-def keep(said: str) -> None:
-    say(f"REPORT: Decided: {said}. All branches stay; nothing was deleted.")
+def keep(reply: str) -> None:
+    say(f"REPORT: Decided: {reply}. All branches stay; nothing was deleted.")
     say("OUTCOME: WORK_DONE", 0.2)
 
 

@@ -10,7 +10,7 @@ def main() -> None:
     capsule = hear()
     decision = capsule.decision_on("Which ledger: EU or US?")
     if decision:
-        close(decision.said)
+        close(decision.reply)
     else:
         ask()
 

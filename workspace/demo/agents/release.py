@@ -30,14 +30,14 @@ def ask() -> None:
 
 
 def finish(ship: Decision, notes: Decision | None) -> None:
-    say(f"Decided: {ship.said}.")
+    say(f"Decided: {ship.reply}.")
     if ship.option.startswith("hold"):
         say("REPORT: 4.2 is held until Monday. Nothing was tagged.")
     else:
         say("Tagging 4.2 and building the packages.", 0.8)
         say("REPORT: Packages for six platforms are built.", 1.8)
-        signed = notes.said if notes else "the release team"
-        say(f"REPORT: 4.2 is out ({ship.said.lower()}). Release notes signed by {signed}.", 1.2)
+        signed = notes.reply if notes else "the release team"
+        say(f"REPORT: 4.2 is out ({ship.reply.lower()}). Release notes signed by {signed}.", 1.2)
     say("OUTCOME: WORK_DONE", 0.2)
 
 

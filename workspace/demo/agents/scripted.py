@@ -33,7 +33,7 @@ def part_after(parts: list[list[str]], decision: Decision) -> list[str]:
 
 
 def play(lines: list[str], decisions: list[Decision]) -> None:
-    answer = ", ".join(decision.said for decision in decisions)
+    answer = ", ".join(decision.reply for decision in decisions)
     for line in lines:
         if line.startswith("sleep "):
             pause(float(line.removeprefix("sleep ")))

@@ -14,7 +14,7 @@ def main() -> None:
     for message in capsule.messages:
         say(f"A new case came in: {message.partition(chr(10))[0][:120]}")
     if decision:
-        draft(decision.said)
+        draft(decision.reply)
     else:
         ask()
 
@@ -30,11 +30,11 @@ def ask() -> None:
     say("OUTCOME: BLOCKED", 0.3)
 
 
-def draft(words: str) -> None:
+def draft(text: str) -> None:
     say("Writing the reply.")
     say("> Dear Ms Ito,", 0.8)
     say("> thank you for your patience. About your replacement:", 0.5)
-    for line in words.splitlines():
+    for line in text.splitlines():
         say(f"> {line}", 0.3)
     say("NOTIFY: The reply to Ms Ito is ready in the drafts folder.", 0.6)
     say("OUTCOME: WORK_DONE", 0.2)

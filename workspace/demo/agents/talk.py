@@ -30,7 +30,7 @@ class Decision:
     words: str = ""
 
     @property
-    def said(self) -> str:
+    def reply(self) -> str:
         return self.answer or self.words
 
 
@@ -82,6 +82,6 @@ def _decisions(block: str) -> list[Decision]:
     for line in block.split("\n"):
         if line.startswith("- decision"):
             decisions.append(Decision())
-        elif decisions and (found := _FIELD.match(line)):
-            setattr(decisions[-1], found[1], str(json.loads(found[2])))
+        elif decisions and (field_line := _FIELD.match(line)):
+            setattr(decisions[-1], field_line[1], str(json.loads(field_line[2])))
     return decisions

@@ -123,13 +123,12 @@ class AcpxFrames:
 def completed_turn(reading: Reading, asks: tuple[AskDraft, ...]) -> Ended:
     """Return the end of a complete turn, with its asks, mails and outcome."""
     limited = reading.outcome is Outcome.RATE_LIMITED
-    words = reading.outcome_words
     return Ended(
         outcome=reading.outcome,
         report=reading.report,
         asks=asks,
         mails=reading.mails,
-        retry_at=limits.free_again(words, datetime.now(UTC)) if limited else None,
+        retry_at=limits.free_again(reading.outcome_words, datetime.now(UTC)) if limited else None,
     )
 
 

@@ -88,14 +88,14 @@ class Reader:
             self._place(self._fences.feed(line))
         self._place(self._fences.finish())
         asks = self._asks()
-        outcome, words = self._outcome
+        outcome, outcome_words = self._outcome
         if self._ignored > MAX_IGNORED:
             more = f"{self._ignored - MAX_IGNORED} more lines"
             self._landed.append(Ignored(more, "they also looked like markers and were not taken"))
         return Reading(
             landed=tuple(self._give_out()),
             outcome=outcome,
-            outcome_words=words,
+            outcome_words=outcome_words,
             asks=asks,
             mails=tuple(self._mails),
             report=_report(self._prose),

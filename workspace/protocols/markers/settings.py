@@ -13,12 +13,12 @@ MEGABYTE = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _command(words: list[str]) -> list[str]:
-    if not words or not words[0].strip():
+def _command(argv: list[str]) -> list[str]:
+    if not argv or not argv[0].strip():
         raise ValueError("give the command to run as a list: the program, then its arguments")
-    if any("\0" in word for word in words):
+    if any("\0" in argument for argument in argv):
         raise ValueError("an argument contains a NUL character")
-    return words
+    return argv
 
 
 def _folder(path: str | None) -> str | None:

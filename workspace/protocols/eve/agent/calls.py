@@ -109,9 +109,9 @@ class Calls:
             key = f"{self._turn.run_id}.{self._turn.epoch}.{call_id}"
             output = await self._run(tool, params, self._context(call_id, key))
         except Exception as error:
-            words = _failure(error)
-            self._reporter.result(call_id, tool.name, words, failed=True)
-            raise TellModel(words) from error
+            message = _failure(error)
+            self._reporter.result(call_id, tool.name, message, failed=True)
+            raise TellModel(message) from error
         self._reporter.result(call_id, tool.name, output)
         return output
 

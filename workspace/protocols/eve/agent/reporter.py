@@ -13,7 +13,7 @@ from agents.text.storable import make_storable
 LONGEST_DETAIL = 2000
 #: Minimum seconds between two pieces of a message.
 EVERY = 0.1
-Tell = Callable[[TurnEvent], None]
+Emit = Callable[[TurnEvent], None]
 
 
 class Reporter:
@@ -22,8 +22,8 @@ class Reporter:
     A step is one request to the model and the tools it runs.
     """
 
-    def __init__(self, tell: Tell, *, prefix: str, model_id: str) -> None:
-        self._tell, self._prefix, self._model_id = tell, prefix, model_id
+    def __init__(self, emit: Emit, *, prefix: str, model_id: str) -> None:
+        self._emit, self._prefix, self._model_id = emit, prefix, model_id
         self.step = -1
         self._is_open = False
         self._said = ""
@@ -43,9 +43,9 @@ class Reporter:
         self._said += make_storable(text)
         self._piece += make_storable(text)
         if self._piece and time.monotonic() >= self._next_piece:
-            self._tell_piece()
+            self._emit_piece()
 
-    def _tell_piece(self) -> None:
+    def _emit_piece(self) -> None:
         if self._piece:
             self._note("message.appended", messageDelta=self._piece)
         self._piece, self._next_piece = "", time.monotonic() + EVERY
@@ -58,12 +58,12 @@ class Reporter:
 
     def completed(self, finish_reason: str) -> None:
         """Report that the model's response of this step is complete."""
-        self._tell_piece()
+        self._emit_piece()
         if self._thought:
             self._note("reasoning.completed", reasoning=self._thought)
         self._note("message.completed", message=self._said or None, finishReason=finish_reason)
         if self._said and finish_reason == "tool-calls":
-            self._tell(Said(self._said + "\n"))
+            self._emit(Said(self._said + "\n"))
 
     def end_step(self, finish_reason: str, usage: dict[str, int]) -> None:
         if self._is_open:
@@ -72,7 +72,7 @@ class Reporter:
 
     def broke(self, code: str, message: str) -> None:
         """Report that the open step failed."""
-        self._tell_piece()
+        self._emit_piece()
         if self._is_open:
             self._is_open = False
             self._note("step.failed", code=code, message=make_storable(message)[:LONGEST_DETAIL])
@@ -83,7 +83,7 @@ class Reporter:
         self._note("actions.requested", actions=[action])
 
     def runs(self, call_id: str, tool: str, given: Any) -> None:
-        self._tell(Step(self._prefix + call_id, tool, "", _shown(given)))
+        self._emit(Step(self._prefix + call_id, tool, "", _shown(given)))
 
     def result(self, call_id: str, tool: str, output: Any, *, failed: bool = False) -> None:
         """Report the result of a call that ran."""
@@ -99,10 +99,10 @@ class Reporter:
             result["isError"] = True
             data["error"] = {"code": "TOOL_EXECUTION_FAILED", "message": str(output)}
         self._note("action.result", **data)
-        self._tell(Step(self._prefix + call_id, tool, status, _shown(output)))
+        self._emit(Step(self._prefix + call_id, tool, status, _shown(output)))
 
     def _note(self, kind: str, **data: Any) -> None:
-        self._tell(
+        self._emit(
             Noted(
                 "eve",
                 {"type": kind, "data": {"stepIndex": max(self.step, 0), **make_storable(data)}},

@@ -111,7 +111,7 @@ class _Go:
         self._model, self._read, self._once = model, read, once
         self._own = dict(turn.session_data.get("eve") or {})
 
-    async def take(self, tell: Callable[[TurnEvent], None]) -> Ended:
+    async def take(self, emit: Callable[[TurnEvent], None]) -> Ended:
         """Continue if every parked call is settled; otherwise keep waiting."""
         turn = self._turn
         resolved = await self._resolve()
@@ -119,7 +119,7 @@ class _Go:
         if any(call.is_open for call in resolved):
             return self._waits_on(resolved, prompt_parts)
         reporter = Reporter(
-            tell, prefix=f"{turn.run_id}.{turn.epoch}.", model_id=self._model.model_name
+            emit, prefix=f"{turn.run_id}.{turn.epoch}.", model_id=self._model.model_name
         )
         try:
             async with asyncio.timeout(self._settings.wall_clock_seconds):
@@ -128,7 +128,7 @@ class _Go:
         except Exception as error:  # noqa: BLE001 -- classified by whether a retry can help
             reporter.broke(type(error).__name__, str(error))
             return self._broke(error)
-        tell(Usage(dict(thought.usage)))
+        emit(Usage(dict(thought.usage)))
         keep = partial(conversation.store_conversation, messages=thought.messages)
         return replace(self._ended(thought), keep=keep)
 

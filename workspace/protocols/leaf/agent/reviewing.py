@@ -138,7 +138,9 @@ async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
         result = Failed("no_verdict", "The agent ended its turn without a verdict.")
     yield Reviewed(
         result,
-        make_storable(ModelMessagesTypeAdapter.dump_python(_in_words(messages), mode="json")),
+        make_storable(
+            ModelMessagesTypeAdapter.dump_python(_with_protocol_results(messages), mode="json")
+        ),
     )
 
 
@@ -243,16 +245,16 @@ def _used(usage: RunUsage) -> dict[str, Any]:
     }
 
 
-def _in_words(messages: list[ModelMessage]) -> list[ModelMessage]:
+def _with_protocol_results(messages: list[ModelMessage]) -> list[ModelMessage]:
     """Replace the library's tool results in the conversation with those of the protocol."""
-    words = {
+    results = {
         "submit_verdict": texts.VERDICT_RECORDED,
         "request_approval": texts.APPROVAL_REQUESTED,
     }
     for message in messages:
         for part in message.parts:
             if part.part_kind == "tool-return" and part.content == "Final result processed.":
-                part.content = words.get(part.tool_name, part.content)
+                part.content = results.get(part.tool_name, part.content)
     return messages
 
 
@@ -260,13 +262,13 @@ def _classify(error: Exception, job: Review, turn: _Turn) -> Failed | Broke:
     """Return the result for an exception. An unreachable model says nothing about the item."""
     from pydantic_ai import exceptions as known
 
-    words = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if isinstance(error, known.UsageLimitExceeded):
-        words = f"Turn limit ({job.turns}) reached without a submitted verdict."
-        return Failed("no_verdict", words)
+        message = f"Turn limit ({job.turns}) reached without a submitted verdict."
+        return Failed("no_verdict", message)
     if isinstance(error, known.UnexpectedModelBehavior):
         invalid = turn.tried[-1:] == ["submit_verdict"]
-        return Failed("invalid_verdict" if invalid else "no_verdict", words)
+        return Failed("invalid_verdict" if invalid else "no_verdict", message)
     return Broke(
-        words, limited=model_registry.is_limit(error), for_good=model_registry.is_for_good(error)
+        message, limited=model_registry.is_limit(error), for_good=model_registry.is_for_good(error)
     )

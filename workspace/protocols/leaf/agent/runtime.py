@@ -105,7 +105,7 @@ class _Pass:
                 yield self._ended(facts, event) if isinstance(event, Reviewed) else event
 
     def _facts_of_message(self) -> LeafFacts | None:
-        """Open a review from a message that holds a work item, or return None."""
+        """Open a review from a message that is a work item, or return None."""
         item = item_of(self._messages)
         if item is None:
             return None
