@@ -99,8 +99,10 @@ def begin_effect(
         if not quiet:
             _say_refused(session, run, operation)
         return None
-    taken = statements.insert(Redemption(grant=grant, run=run, epoch=fence.epoch if fence else 0))
-    return Begun(taken.pk, grant)
+    redemption = statements.insert(
+        Redemption(grant=grant, run=run, epoch=fence.epoch if fence else 0)
+    )
+    return Begun(redemption.pk, grant)
 
 
 @transaction.atomic(savepoint=False)
@@ -109,20 +111,20 @@ def finish_effect(begun: Begun, *, happened: bool, detail: str = "") -> bool:
 
     This joins the caller's transaction, so that other consequences are stored with the result.
     """
-    taken = _TAKEN.all(begun.redemption_id)[0]
-    session = lock_session(taken.grant.session_id)
-    if _EFFECT.rows(taken.pk):
+    redemption = _TAKEN.all(begun.redemption_id)[0]
+    session = lock_session(redemption.grant.session_id)
+    if _EFFECT.rows(redemption.pk):
         return False
     end = EffectEnd.DONE if happened else EffectEnd.FAILED
     text = str(make_storable(detail))[:2000]
-    statements.insert(Effect(redemption=taken, end=end, detail=text))
+    statements.insert(Effect(redemption=redemption, end=end, detail=text))
     record_event(
         session,
         "effect",
         actor=actors.agent(session.agent),
-        run=taken.run,
-        text=f"{taken.grant.operation}: {end.label.lower()}.",
-        data={"operation": taken.grant.operation, "end": end.value, "detail": text},
+        run=redemption.run,
+        text=f"{redemption.grant.operation}: {end.label.lower()}.",
+        data={"operation": redemption.grant.operation, "end": end.value, "detail": text},
     )
     return True
 

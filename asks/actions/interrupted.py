@@ -54,14 +54,14 @@ def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bo
     session = lock_first_session(Session.objects.filter(pk=session_id), if_free=not wait)
     if session is None:
         return False
-    taken = _without_end().filter(pk=redemption_id).select_related("grant").first()
-    if taken is None:
+    redemption = _without_end().filter(pk=redemption_id).select_related("grant").first()
+    if redemption is None:
         return False
     run = Run.objects.filter(session=session).order_by("-number").first()
     if run is None:
         return False
-    asked = raising.create_ask(session, run, _draft(taken))
-    Effect.objects.create(redemption=taken, end=EffectEnd.UNKNOWN, asked=asked)
+    asked = raising.create_ask(session, run, _draft(redemption))
+    Effect.objects.create(redemption=redemption, end=EffectEnd.UNKNOWN, asked=asked)
     transitions.store_status(session, transitions.live_run(session))
     return True
 
@@ -75,11 +75,11 @@ def _options() -> tuple[OptionDraft, ...]:
     )
 
 
-def _draft(taken: Redemption) -> AskDraft:
+def _draft(redemption: Redemption) -> AskDraft:
     """Return the question for the owner. Text from the agent appears only as data."""
-    grant = taken.grant
+    grant = redemption.grant
     return AskDraft(
-        request_key=f"effect:{taken.pk}",
+        request_key=f"effect:{redemption.pk}",
         prompt=_(
             "An approved action was started, but its run ended before it reported the result. "
             "**It may or may not have happened.** It will not be repeated automatically. "

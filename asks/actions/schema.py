@@ -70,8 +70,8 @@ def usable_schema(schema: Json) -> Json:
 def find_flaws(schema: Json, params: Json) -> list[Flaw]:
     """Return the errors of params under a usable schema, at most ``MOST_FLAWS``."""
     try:
-        found = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
-        return [_in_words(error) for error in found]
+        errors = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
+        return [_in_words(error) for error in errors]
     except Exception:  # noqa: BLE001 -- a reference may point at anything; reject the params
         return [Flaw("", _("The tool's schema cannot be evaluated, so this cannot be validated."))]
 

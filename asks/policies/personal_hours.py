@@ -18,10 +18,10 @@ def hours_of(person: AbstractBaseUser) -> WorkingHours | None:
     return _read(row) if row else None
 
 
-def set_hours(person: AbstractBaseUser, said: dict[str, Json]) -> WorkingHours:
+def set_hours(person: AbstractBaseUser, fields: dict[str, Json]) -> WorkingHours:
     """Store a person's hours: {zone, days, opens, closes}. Raises ValidationError per field."""
     try:
-        hours = WorkingHours.model_validate(said)
+        hours = WorkingHours.model_validate(fields)
     except ShapeError as error:
         raise ValidationError(_in_words(error)) from error
     PersonalHours.objects.update_or_create(
