@@ -1,6 +1,6 @@
-"""Who did something, as events, inbox items and the ledger spell it: ``human:olivia``, ``agent:bob``.
+"""Spell actors as events, inbox items and the ledger store them: ``human:olivia``, ``agent:bob``.
 
-``system`` is the workspace itself; a policy that decides alone is ``policy:v3``.
+``system`` is the workspace itself. A policy that decides alone is spelled ``policy:v3``.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def is_human(actor: str) -> bool:
 
 
 def name_of(actor: str) -> str:
-    """Return the user name or slug of an actor; any other actor as it is."""
+    """Return the user name or slug of an actor; return any other actor unchanged."""
     return actor.removeprefix(_HUMAN).removeprefix(_AGENT)

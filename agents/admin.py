@@ -1,4 +1,4 @@
-"""Agents, sessions, runs and what happened in them, to read."""
+"""Read-only admin pages for agents, sessions, runs, events and inbox items."""
 
 from __future__ import annotations
 

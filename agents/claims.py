@@ -1,7 +1,7 @@
-"""Who carries a run: claim, renew, append, give back.
+"""Claim a run, renew the claim, write events under it, and return the run to the queue.
 
-A worker claims a queued run by raising its epoch under a lease; a claim whose lease has run out may
-be taken over by any other worker.
+A worker claims a queued run by raising its epoch and taking a lease. Once the lease has expired, any
+other worker may take the run over.
 """
 
 from __future__ import annotations
@@ -47,18 +47,20 @@ ORDER BY seq DESC LIMIT %s
 
 
 class ClaimLost(Exception):
-    """Another worker has taken the run over, or a person stopped it."""
+    """Another worker has taken over the run, or a person has stopped it."""
 
 
 def lease_duration() -> timedelta:
+    """Return how long a claim lasts without a renewal."""
     return timedelta(seconds=settings.RUN_LEASE_SECONDS)
 
 
 @transaction.atomic
 def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
-    """Take a queued run, or one whose lease ran out. None when there is nothing to take.
+    """Claim a queued run, or a run whose lease has expired; return None if neither is the case.
 
-    ``again`` asks once more after the answer was lost: what this worker has got then is its own.
+    Pass ``again`` when a first attempt may have been committed without its result arriving: a run
+    that this worker already holds is then returned once more.
     """
     run = lock_run(run_id)
     if run is None:
@@ -78,7 +80,7 @@ def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
         started_at=run.started_at or now,
     )
     given = inbox.lease_items(run)
-    wakes.satisfied(session)
+    wakes.clear_due_wake(session)
     record_event(session, "started", actor="system", data=_start_of(run), run=run)
     transitions.store_status(session, run)
     return _turn(session, run, given)
@@ -124,11 +126,11 @@ def _turn(session: Session, run: Run, given: list[Given]) -> Turn:
 
 def _history(session: Session, *, before_run: Run) -> tuple[str, ...]:
     recent = statements.query(_RECENTLY, session.pk, before_run.pk, list(HISTORY_KINDS), HISTORY)
-    return tuple(f"{actor} [{kind}]: {words}" for actor, kind, words in reversed(recent))
+    return tuple(f"{actor} [{kind}]: {text}" for actor, kind, text in reversed(recent))
 
 
 def renew_claim(fence: Fence, *, process: dict[str, object] | None = None) -> bool:
-    """Prolong a claim; False when it is lost. One guarded statement, so it needs no lock."""
+    """Renew a claim; return False if it is lost. One guarded statement, so no lock is needed."""
     changes: dict[str, object] = {"lease_until": Now() + lease_duration()}
     if process is not None:
         changes["process"] = process
@@ -136,12 +138,12 @@ def renew_claim(fence: Fence, *, process: dict[str, object] | None = None) -> bo
 
 
 def held(fence: Fence) -> QuerySet[Run]:
-    """The run while the claim holds, nothing once it is lost."""
+    """Return a query for the run of a claim. It is empty once the claim is lost."""
     return Run.objects.filter(pk=fence.run_id, epoch=fence.epoch, status=RunStatus.RUNNING)
 
 
 def held_run(fence: Fence) -> Run | None:
-    """The run that a claim holds; None once the claim is lost."""
+    """Return the run of a claim, or None once the claim is lost."""
     return _HELD.first(fence.run_id, fence.epoch)
 
 
@@ -152,7 +154,7 @@ _HELD = Prepared(
 
 
 def lock_claimed_run(fence: Fence) -> LockedRun | None:
-    """The same with its session locked, in one statement."""
+    """Lock the run of a claim and its session; return the run, or None once the claim is lost."""
     run = lock_run(fence.run_id)
     holds = run is not None and (run.epoch, run.status) == (fence.epoch, RunStatus.RUNNING)
     return run if holds else None
@@ -160,9 +162,10 @@ def lock_claimed_run(fence: Fence) -> LockedRun | None:
 
 @transaction.atomic
 def return_run(fence: Fence) -> bool:
-    """Return a run unfinished to the queue, for a worker that shuts down.
+    """Return an unfinished run to the queue when its worker shuts down. False if the claim is lost.
 
-    A run of what was paused meanwhile would wait there for nobody: it gives its wake back instead.
+    If the session or its agent was paused meanwhile, no worker would claim the run: cancel it and
+    restore its wake instead.
     """
     session = lock_session(fence.session_id)
     run = held_run(fence)
@@ -180,20 +183,20 @@ def return_run(fence: Fence) -> bool:
 
 @transaction.atomic
 def append_events(fence: Fence, new: Sequence[NewEvent]) -> bool:
-    """Write what happened in a turn; False, and nothing written, when the claim is lost.
+    """Write the events of a turn; write nothing and return False if the claim is lost.
 
-    Doing it again writes nothing twice, as long as each event has a ``once_key``.
+    The call may be repeated if each event has a ``once_key``: no event is stored twice.
     """
     run = lock_claimed_run(fence)
     if run is None:
         return False
     record_events(run.session, new, run=run)
-    if (used := sum_usage(new)) is not None:
-        Run.objects.filter(pk=run.pk).update(usage=used)
+    if (usage := sum_usage(new)) is not None:
+        Run.objects.filter(pk=run.pk).update(usage=usage)
     return True
 
 
 def sum_usage(new: Sequence[NewEvent]) -> dict[str, object] | None:
-    """What a turn has used, as it was told last; None if it was not told."""
-    told = next((event.data for event in reversed(new) if event.kind == "usage"), None)
-    return None if told is None else make_storable(told)
+    """Return the data of the last usage event; None if there is none."""
+    usage = next((event.data for event in reversed(new) if event.kind == "usage"), None)
+    return None if usage is None else make_storable(usage)

@@ -1,4 +1,4 @@
-"""A person starts, stops, pauses and resumes what works for them."""
+"""Start, stop, pause and resume sessions and agents, on behalf of a person."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from django.db import transaction
 from agents import actors, inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
-from agents.locking import LockedSession, lock_agent, lock_session, lock_sessions
+from agents.locking import LockedAgent, LockedSession, lock_agent, lock_session, lock_sessions
 from agents.models import Agent, Run
 
 
 @transaction.atomic
 def start_session(*, session_id: int, by: AbstractBaseUser) -> Run | None:
-    """Start a session now; a draft or paused agent, or a paused session, becomes active.
+    """Start a session now, and resume it and its agent first if need be; return its run.
 
-    A run that waits for a person is let go, and its asks stay open. While a run is queued or under
-    way nothing more is started and that run is returned. None when the session has ended.
+    A run that waits for a person stops waiting; its asks stay open. If a run is queued or running
+    already, that run is returned. Return None if the session has ended.
     """
     agent = Agent.objects.get(sessions=session_id)
     if agent.lifecycle in (AgentState.DRAFT, AgentState.PAUSED):
@@ -37,9 +37,10 @@ def start_session(*, session_id: int, by: AbstractBaseUser) -> Run | None:
 
 @transaction.atomic
 def stop_session(*, session_id: int, by: AbstractBaseUser) -> bool:
-    """Stop a run that is queued or under way and pause its session; what it was given stays owed.
+    """Cancel a queued or running run and pause its session. False if there is no such run.
 
-    Its worker notices when it next renews its claim, and ends the process. False if none was.
+    The run's inbox items are queued again. Its worker ends the process when it next tries to renew
+    the claim.
     """
     session = lock_session(session_id)
     run = transitions.live_run(session)
@@ -55,18 +56,18 @@ def stop_session(*, session_id: int, by: AbstractBaseUser) -> bool:
 def pause_session(
     session: LockedSession, *, reason: str, actor: str, stopped: Run | None = None
 ) -> None:
-    """Pause a locked session: nothing starts until a person resumes it. What is owed stays owed.
+    """Pause a session: nothing starts until a person resumes it. Its inbox items are kept.
 
-    ``stopped`` is the run that was cancelled with it, for whoever follows that.
+    ``stopped`` is the run that was cancelled with it; the event refers to it.
     """
     session.state, session.state_reason = SessionState.PAUSED, reason
     record_event(session, "state", actor=actor, text=reason, run=stopped)
-    _restate_without_queued_run(session)
+    _cancel_queued_run(session)
 
 
 @transaction.atomic
 def resume_session(*, session_id: int, by: AbstractBaseUser) -> None:
-    """Resume a paused session. It goes on at once, with what was owed meanwhile."""
+    """Resume a paused session. It continues at once, with what has arrived meanwhile."""
     session = lock_session(session_id)
     if session.state != SessionState.PAUSED:
         return
@@ -79,18 +80,18 @@ def resume_session(*, session_id: int, by: AbstractBaseUser) -> None:
 
 @transaction.atomic
 def pause_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
-    """Pause an agent: its runs end their turn, and none starts until a person resumes it."""
+    """Pause an agent. Running turns end normally; no run starts until a person resumes the agent."""
     agent = lock_agent(agent_id)
     if agent.lifecycle != AgentState.ACTIVE:
         return
     for session in _sessions_as(agent, AgentState.PAUSED):
         _say(session, by, "The agent was paused.")
-        _restate_without_queued_run(session)
+        _cancel_queued_run(session)
 
 
 @transaction.atomic
 def resume_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
-    """Resume an agent. What a person answered or wrote meanwhile starts at once."""
+    """Resume an agent. Sessions that a person answered or wrote to meanwhile start at once."""
     agent = lock_agent(agent_id)
     if agent.lifecycle not in (AgentState.PAUSED, AgentState.DRAFT):
         return
@@ -103,22 +104,23 @@ def resume_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
 
 
 def _wake_again(session: LockedSession) -> None:
-    """What is owed comes first; a session that says it is blocked still needs a person's words."""
+    """Wake a session whose agent was resumed. A blocked session keeps waiting for a person."""
     if inbox.has_waiting_items(session):
         wakes.wake_session(session, Cause.HUMAN)
     elif session.wake_at is None and session.wake_cause != Cause.BLOCKED:
         wakes.set_first_wake(session)
 
 
-def _sessions_as(agent: Agent, lifecycle: AgentState) -> list[LockedSession]:
-    """The sessions of a locked agent that have not ended, locked, with its new lifecycle."""
+def _sessions_as(agent: LockedAgent, lifecycle: AgentState) -> list[LockedSession]:
+    """Store an agent's new lifecycle; lock and return its sessions that have not ended."""
     agent.lifecycle = lifecycle
     agent.save(update_fields=["lifecycle"])
     ids = agent.sessions.exclude(state=SessionState.ENDED).values_list("pk", flat=True)
     return list(lock_sessions(ids).values())
 
 
-def _restate_without_queued_run(session: LockedSession) -> None:
+def _cancel_queued_run(session: LockedSession) -> None:
+    """Cancel the session's run if it is only queued, and store the session's status."""
     run = transitions.live_run(session)
     if run is not None and run.status == RunStatus.QUEUED:
         next_run.cancel_run(session, run)

@@ -1,4 +1,4 @@
-"""What is owed to a session: queued, leased to a run, and carried once that run completes."""
+"""The inbox of a session: items are queued, leased to a run, and acknowledged once it completes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from agents.text.storable import make_storable
 MAX_HOPS = 4
 MAX_FAILED_DELIVERIES = 3
 
-
-#: What waits is leased, and what a lost claim of the same run had been given stays with it.
+#: Lease the queued items, and keep those that were leased to a lost claim of the same run.
 _LEASE = """
 WITH leased AS (
     UPDATE agents_inboxitem SET state = 'leased', leased_by_id = %s
@@ -45,7 +44,10 @@ def enqueue_item(
     hops: int = 0,
     source_key: str = "",
 ) -> InboxItem:
-    """Owe a locked session something. A ``source_key`` lets the same thing be owed once only."""
+    """Queue an item for a session. Items of one session with the same ``source_key`` are refused.
+
+    Raises IntegrityError.
+    """
     item = InboxItem(
         session=session,
         kind=kind,
@@ -59,24 +61,24 @@ def enqueue_item(
 
 
 def lease_items(run: Run) -> list[Given]:
-    """Give a claimed run all that is owed: what waits, and what its lost claim had been given."""
-    found = statements.query(_LEASE, run.pk, run.session_id, run.pk)
-    return [Given(kind, author, body, json.loads(data)) for kind, author, body, data in found]  # noqa: TID251  our own writing
+    """Lease to a claimed run every queued item and the items of its lost claims; return them."""
+    rows = statements.query(_LEASE, run.pk, run.session_id, run.pk)
+    return [Given(kind, author, body, json.loads(data)) for kind, author, body, data in rows]  # noqa: TID251  we wrote it
 
 
 def acknowledge_items(run: Run) -> bool:
-    """The run completed: what it was given is done with. Whether its session is owed more."""
+    """Acknowledge the items of a completed run; return whether more are queued for its session."""
     ((more,),) = statements.query(_ACK, run.pk, run.session_id)
     return bool(more)
 
 
 def release_items(run: Run) -> None:
-    """The run did not get to it: what it was given is owed again, as if it had not been given."""
+    """Queue the items of a run again, without counting a failed attempt."""
     _leased(run).update(state=InboxState.QUEUED, leased_by=None)
 
 
 def return_failed_items(session: LockedSession, run: Run) -> None:
-    """The run failed: all is owed again, but mail that failed three times is given up, and said."""
+    """Queue the items of a failed run again. Give up mail that has failed three times, and report it."""
     _leased(run).update(attempts=F("attempts") + 1)
     dead = _leased(run).filter(kind=InboxKind.MAIL, attempts__gte=MAX_FAILED_DELIVERIES)
     if authors := list(dead.order_by("pk").values_list("author", flat=True)):
@@ -97,7 +99,7 @@ def _leased(run: Run) -> QuerySet[InboxItem]:
 
 
 def has_waiting_items(session: Session) -> bool:
-    """Whether anything is owed that no run holds."""
+    """Whether any item is queued that no run holds."""
     return bool(_QUEUED.rows(session.pk))
 
 
@@ -107,5 +109,5 @@ _QUEUED = Prepared(
 
 
 def hops_of(run: Run) -> int:
-    """How many agents the mail in this run's hands has come through."""
+    """Return how many agents the mail leased to a run has passed through, at most."""
     return max(_leased(run).values_list("hops", flat=True), default=0)

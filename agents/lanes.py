@@ -1,4 +1,4 @@
-"""Limits that agents share: one that is reached holds every agent of its lane."""
+"""Rate limits that several agents share. A limit that is reached holds every agent of its lane."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import connection
 from agents.models import Session
 from agents.text.storable import make_storable
 
-#: Two agents may reach the limit at once: the later end counts.
+#: Two agents may reach the limit at once; the later end wins.
 _BLOCK = """
 INSERT INTO agents_lane (name, blocked_until, reason) VALUES (%s, %s, %s)
 ON CONFLICT (name) DO UPDATE SET
@@ -19,7 +19,7 @@ ON CONFLICT (name) DO UPDATE SET
 
 
 def block_lane(session: Session, until: datetime, *, reason: str) -> None:
-    """Hold the lane of this session's agent, if it has one."""
+    """Block the lane of a session's agent until a time. Do nothing if the agent has no lane."""
     if session.agent.lane:
         with connection.cursor() as cursor:
             cursor.execute(_BLOCK, [session.agent.lane, until, make_storable(reason[:300])])

@@ -1,15 +1,15 @@
-"""The words and tables of what an agent, a session and a run may be. No models here.
+"""Define the states of agents, sessions and runs, and their legal transitions. No models here.
 
-Run statuses and their legal moves:
+Run statuses and their legal transitions:
 
     queued -> running            claimed by a worker
     queued -> cancelled          stopped by a person before it started
     running -> running           taken over: same status, next epoch
-    running -> queued            given back by a worker that shuts down
-    running -> waiting_human     the turn ended and left an ask open
-    running -> continued         the turn ended waiting, but the answer was already there
-    running -> completed         the turn ended and nothing waits
-    running -> failed            the turn broke; what it was given is owed again
+    running -> queued            returned by a worker that shuts down
+    running -> waiting_human     the turn ended with an open ask
+    running -> continued         the turn ended with an open ask, but a person has answered meanwhile
+    running -> completed         the turn ended without an open ask
+    running -> failed            the turn failed; its inbox items are queued again
     running -> cancelled         stopped by a person
     waiting_human -> continued   released by an answer, a withdrawal, an expiry or a person's message
     waiting_human -> cancelled   stopped by a person
@@ -67,7 +67,7 @@ RUN_MOVES: dict[RunStatus, frozenset[RunStatus]] = {
 
 
 class Outcome(models.TextChoices):
-    """How a turn says it went. An agent that says nothing has done no work."""
+    """How a turn went, as the agent reports it. Without a report it is ``NO_WORK``."""
 
     WORK_DONE = "WORK_DONE", "Work done"
     NO_WORK = "NO_WORK", "No work"
@@ -76,12 +76,12 @@ class Outcome(models.TextChoices):
     RETRYABLE_ERROR = "RETRYABLE_ERROR", "Retryable error"
 
 
-#: The turn ran to its end: what it was given counts as carried.
+#: The turn ran to its end: its inbox items are acknowledged.
 COMPLETED_OUTCOMES = frozenset({Outcome.WORK_DONE, Outcome.NO_WORK, Outcome.BLOCKED})
 
 
 class Cause(models.TextChoices):
-    """Why a session is due. ``BLOCKED`` and ``EVENT`` explain why it is not."""
+    """Why a session is due, or why it is not: ``MANUAL``, ``EVENT`` and ``BLOCKED``."""
 
     HUMAN = "human", "A person"
     MAIL = "mail", "Another agent's message"
@@ -93,7 +93,7 @@ class Cause(models.TextChoices):
     BLOCKED = "blocked", "Says it is blocked"
 
 
-#: A wake never displaces one of a higher rank. A human outranks everything.
+#: A wake never replaces a wake of a higher rank. A person outranks every other cause.
 CAUSE_RANK: dict[Cause, int] = {
     Cause.HUMAN: 4,
     Cause.RESOURCE: 3,
@@ -105,12 +105,12 @@ CAUSE_RANK: dict[Cause, int] = {
     Cause.BLOCKED: 0,
 }
 
-#: Causes that wake: a time goes with them. The others say why there is none.
+#: Causes that come with a time. The others explain why there is no wake.
 WAKING_CAUSES = frozenset({Cause.HUMAN, Cause.MAIL, Cause.SCHEDULE, Cause.BACKOFF, Cause.RESOURCE})
 
 
 class Status(models.TextChoices):
-    """What a session is to its owner. Only ``YOU_ARE_THE_BLOCKER`` may badge, count or notify."""
+    """A session's status as its owner sees it. Only ``YOU_ARE_THE_BLOCKER`` may badge, count or notify."""
 
     WAITING_HUMAN = "WAITING_HUMAN", "Waiting for you"
     BLOCKED = "BLOCKED", "Blocked"

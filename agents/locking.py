@@ -1,10 +1,10 @@
-"""The one lock: a session's row. Take it first, inside a transaction, in every verb that writes.
+"""Lock a session's row: the one lock. Every verb that writes takes it first, inside a transaction.
 
-Several sessions are only ever locked in the order of their ids, and an agent's own row before its
-sessions, so two transactions cannot wait for each other.
+To avoid deadlocks, lock several sessions in the order of their ids, and an agent's row before the
+rows of its sessions.
 
-Everything else is read after the lock, the agent too: when a lock had to be waited for, PostgreSQL
-reads the locked row again, but a row joined to it stays as it was before the wait.
+Read everything else after the lock, including the agent. After waiting for a lock, PostgreSQL
+re-reads the locked row, but a row joined to it keeps the values from before the wait.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from agents.models import Agent, Run, Session
 if TYPE_CHECKING:
 
     class LockedSession(Session):
-        """A session whose row this transaction has locked. Verbs that change a session ask for one."""
+        """A session whose row this transaction has locked. Functions that change a session take one."""
 
-        #: When the lock was taken: the one moment of everything that is done under it.
+        #: When the lock was taken. Everything done under the lock uses this moment.
         locked_at: datetime
 
     class LockedAgent(Agent):
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
         locked_at: datetime
 
     class LockedRun(Run):
-        """A run whose row, and whose session, this transaction has locked."""
+        """A run whose row this transaction has locked, together with its session."""
 
         session: LockedSession
 
-else:  # for the type checker only: the rows are plain ones
+else:  # only the type checker distinguishes them
     LockedSession, LockedAgent, LockedRun = Session, Agent, Run
 
 _SESSION = Prepared(lambda pk: Session.objects.filter(pk=pk).select_for_update())
@@ -69,25 +69,25 @@ def lock_session(session_id: int) -> LockedSession:
 def lock_first_session(
     sessions: QuerySet[Session], *, if_free: bool = False
 ) -> LockedSession | None:
-    """Lock the first session that a query finds. None if there is none.
+    """Lock the first session of a query; return None if the query is empty.
 
-    With ``if_free`` also None while another transaction holds it, without waiting.
+    With ``if_free``, do not wait: return None if another transaction holds the lock.
     """
-    found = sessions.order_by("pk").select_for_update(of=("self",), skip_locked=if_free)[:1]
-    return next(iter(_with_agents(found).values()), None)
+    first = sessions.order_by("pk").select_for_update(of=("self",), skip_locked=if_free)[:1]
+    return next(iter(_with_agents(first).values()), None)
 
 
 def lock_sessions(session_ids: Iterable[int]) -> dict[int, LockedSession]:
-    """Lock several sessions, in the order of their ids. Ids that do not exist are left out."""
+    """Lock several sessions in the order of their ids; return them by id. Skip unknown ids."""
     return _with_agents(
         Session.objects.filter(pk__in=set(session_ids)).order_by("pk").select_for_update()
     )
 
 
 def lock_agent(agent_id: int) -> LockedAgent:
-    """Lock an agent whose lifecycle or sessions are about to change. Lock its sessions after it.
+    """Lock an agent before changing its lifecycle or its sessions. Lock its sessions afterwards.
 
-    Rows that refer to the agent can still be written meanwhile, so this waits for no session.
+    Other transactions can still write rows that refer to the agent, so this waits for no session.
     """
     agents = Agent.objects.annotate(read_at=ClockNow()).select_for_update(no_key=True)
     return _locked_agent(agents.get(pk=agent_id))
@@ -96,16 +96,16 @@ def lock_agent(agent_id: int) -> LockedAgent:
 def share_lock_agent(agent_id: int) -> LockedAgent:
     """Share-lock an agent's row: nobody changes it until the transaction ends.
 
-    Several transactions may hold it at once, so sessions of one agent are opened side by side.
+    Several transactions may hold this lock at once, so an agent's sessions can be opened in parallel.
     """
     return _locked_agent(_SHARED.all(agent_id)[0])
 
 
 def lock_run(run_id: int) -> LockedRun | None:
-    """Lock a run and its session in one statement; return the run with both and its agent, or None.
+    """Lock a run and its session in one statement; return the run with its session and agent, or None.
 
-    PostgreSQL locks the session first, then the run, and reads both again if it had to wait. It does
-    not read the agent again: call ``lock_session`` if its latest state matters. A run never changes
+    PostgreSQL locks the session first, then the run, and re-reads both if it had to wait. It does
+    not re-read the agent: call ``lock_session`` if its latest state matters. A run never changes
     its session.
     """
     run = _RUN.first(run_id)
@@ -123,15 +123,15 @@ def mark_locked(session: Session, *, at: datetime) -> LockedSession:
 
 
 def moment_of(row: Model) -> datetime:
-    """Return when a row was read that was selected with ``read_at=ClockNow()``."""
+    """Return when a row was read. The query must annotate ``read_at=ClockNow()``."""
     moment: datetime = vars(row)["read_at"]
     return moment
 
 
 def _with_agents(locked: QuerySet[Session]) -> dict[int, LockedSession]:
     sessions = {session.pk: session for session in locked}
-    wanted = {session.agent_id for session in sessions.values()}
-    agents = Agent.objects.annotate(read_at=ClockNow()).in_bulk(wanted) if wanted else {}
+    ids = {session.agent_id for session in sessions.values()}
+    agents = Agent.objects.annotate(read_at=ClockNow()).in_bulk(ids) if ids else {}
     return {pk: _with_agent(session, agents[session.agent_id]) for pk, session in sessions.items()}
 
 

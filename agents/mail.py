@@ -1,4 +1,4 @@
-"""Messages from agent to agent. Only between agents that share an owner, and never in circles."""
+"""Mail between agents that share an owner. A limit on hops keeps it from circling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAIL_LIMIT = 16_000
 
 
 def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, LockedSession]:
-    """The sender's session and the home sessions it may write to, locked in the one order."""
+    """Lock the sender's session and the home sessions it may write to; return them by id."""
     slugs = {mail.to_slug for mail in mails if is_storable(mail.to_slug)}
     homes: Sequence[int] = []
     if slugs:
@@ -36,20 +36,20 @@ def lock_with_recipients(session_id: int, mails: Iterable[Mail]) -> dict[int, Lo
 def send_mails(
     session: LockedSession, run: Run, mails: Sequence[Mail], locked: dict[int, LockedSession]
 ) -> None:
-    """Deliver each message, or say in the sender's thread why it was not delivered."""
+    """Deliver each message, or record in the sender's session why it was not delivered."""
     by_slug = {home.agent.slug: home for home in locked.values() if home.is_home}
     hops = inbox.hops_of(run) + 1 if mails else 0
     for place, mail in enumerate(mails):
         home = by_slug.get(mail.to_slug)
         if home is None or home.state == SessionState.ENDED:
-            _say_lost(session, run, mail, "there is no such agent")
-        elif why := _undeliverable(session, home, mail, hops):
-            _say_lost(session, run, mail, why)
+            _record_lost(session, run, mail, "there is no such agent")
+        elif why := _why_undeliverable(session, home, mail, hops):
+            _record_lost(session, run, mail, why)
         else:
             _deliver(session, run, mail, home, hops=hops, place=place)
 
 
-def _undeliverable(session: Session, home: Session, mail: Mail, hops: int) -> str:
+def _why_undeliverable(session: Session, home: Session, mail: Mail, hops: int) -> str:
     if home.agent_id == session.agent_id:
         return "an agent does not write to itself"
     if hops > inbox.MAX_HOPS:
@@ -81,7 +81,7 @@ def _deliver(
     next_run.queue_next_run(home)
 
 
-def _say_lost(session: LockedSession, run: Run, mail: Mail, why: str) -> None:
+def _record_lost(session: LockedSession, run: Run, mail: Mail, why: str) -> None:
     record_event(
         session,
         "mail_lost",

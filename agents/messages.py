@@ -1,4 +1,4 @@
-"""What a person tells a session. It outranks everything and lets a waiting run go on."""
+"""Messages from a person to a session. They outrank every other cause and end a run's wait."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ MESSAGE_LIMIT = 16_000
 
 
 class NotSent(ValueError):
-    """A message that was not taken, with the reason in words."""
+    """The message was not sent; the text of the exception says why."""
 
 
 class EmptyMessage(NotSent):
-    """A message without a visible character."""
+    """The message has no visible character."""
 
 
 class BadMessage(NotSent):
-    """A message that cannot be kept as it is."""
+    """The message is too long or holds a character that cannot be stored."""
 
 
 class SessionIsOver(NotSent):
-    """The session has ended and takes no messages."""
+    """The session has ended and accepts no messages."""
 
 
 @transaction.atomic
 def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | None:
-    """Owe the session a person's words and start a turn that carries them; the queued run, if any.
+    """Queue a person's message and start a turn for it; return the queued run, if any.
 
-    A run that waits for an answer is let go first; its asks stay open. A paused session keeps the
-    message until it is resumed. Raises NotSent.
+    A run that waits for an answer stops waiting first; its asks stay open. A paused session keeps
+    the message until it is resumed. Raises NotSent.
     """
     _check(text)
     session = lock_session(session_id)
@@ -52,7 +52,7 @@ def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | N
 
 
 def _check(text: object) -> None:
-    """``text`` is whatever came in."""
+    """Raise NotSent if a message cannot be sent. ``text`` is unvalidated input."""
     if not isinstance(text, str) or not is_storable(text):
         raise BadMessage("The message holds a character that cannot be kept. Nothing was sent.")
     if len(text) > MESSAGE_LIMIT:

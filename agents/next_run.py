@@ -1,4 +1,4 @@
-"""Queues the next run of a session: when it is due, may work, and nothing of it is live."""
+"""Queue the next run of a session if the session is due, may work and has no live run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from agents.models import Lane, Run, Session
 
 
 def queue_next_run(session: LockedSession) -> Run | None:
-    """Queue the next run of a locked session if it is due, and store its standing; the run, if any.
+    """Queue the next run of a session if it is due, and store its status; return the run, if any.
 
-    Every verb that changes a session ends with this, or with ``moves.restate`` when nothing of it
-    can have become due.
+    Call this last in every verb that changes a session; call ``transitions.store_status`` instead if
+    no run can have become due.
     """
     live = transitions.live_run(session)
     queued = None if live else _queue_if_due(session)
@@ -25,20 +25,21 @@ def queue_next_run(session: LockedSession) -> Run | None:
 
 
 def may_work(session: Session) -> bool:
+    """Whether both the session and its agent are active."""
     return session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
 
 
 def cancel_run(session: LockedSession, run: Run) -> None:
-    """Cancel a run that has not ended its turn: its wake stands again, and all it was given is owed."""
+    """Cancel a run that has not ended its turn. Restore its wake and requeue its inbox items."""
     inbox.release_items(run)
     transitions.move_run(session, run, RunStatus.CANCELLED)
     wakes.wake_session(session, Cause(run.cause))
 
 
-def set_requester(session: Session, person_id: int | None) -> None:
-    """Remember for whom a locked session works from now on: who started it, or wrote to it last.
+def set_requester(session: LockedSession, person_id: int | None) -> None:
+    """Set the requester of a session: the person who started it or wrote to it last, or nobody.
 
-    Stored with its standing, by ``queue_next_run``.
+    ``queue_next_run`` stores it.
     """
     session.requested_by_id = person_id
 
@@ -68,7 +69,5 @@ def _queue_if_due(session: LockedSession) -> Run | None:
 def _lane_blocked_until(session: LockedSession) -> datetime | None:
     if not session.agent.lane:
         return None
-    blocked = Lane.objects.filter(
-        name=session.agent.lane, blocked_until__gt=session.locked_at
-    ).first()
-    return blocked.blocked_until if blocked else None
+    lane = Lane.objects.filter(name=session.agent.lane, blocked_until__gt=session.locked_at).first()
+    return lane.blocked_until if lane else None

@@ -1,4 +1,4 @@
-"""Admin pages that show everything and change nothing, for auditing what was decided."""
+"""Read-only admin pages, for audits."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
     AuditedAdmin = admin.ModelAdmin[Model]
     AuditedInline = InlineModelAdmin[Model, Model]
 else:
@@ -26,7 +28,7 @@ else:
 
 
 class ReadOnly:
-    """Nobody adds, changes or deletes, whatever their rights. Seeing takes the right to view."""
+    """Deny adding, changing and deleting to everybody. Viewing needs the view permission."""
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG002
         return False
@@ -39,7 +41,7 @@ class ReadOnly:
 
 
 class Audited(ReadOnly, AuditedAdmin):
-    """A list and pages to read, with links to the lists of everything that points here."""
+    """Read-only list and detail pages. A detail page links to the lists of all rows that refer to it."""
 
     actions = None
     list_per_page = 50
@@ -48,7 +50,7 @@ class Audited(ReadOnly, AuditedAdmin):
 
     @property
     def media(self) -> Media:
-        """With what a filter by person needs."""
+        """Return the scripts and styles, including those of ``PersonFilter``."""
         return super().media + AutocompleteSelect(None, self.admin_site).media
 
     @admin.display(description="What belongs to it")
@@ -62,20 +64,20 @@ class Audited(ReadOnly, AuditedAdmin):
             if not self.admin_site.is_registered(model):
                 continue
             query = urlencode({f"{relation.field.name}__id__exact": shown.pk})
-            words = f"{model._meta.verbose_name_plural} ({relation.field.verbose_name})"
-            yield f"{_page(model, 'changelist')}?{query}", words
+            label = f"{model._meta.verbose_name_plural} ({relation.field.verbose_name})"
+            yield f"{_page(model, 'changelist')}?{query}", label
 
 
 class AuditedTable(ReadOnly, AuditedInline):
-    """Rows that belong to what is shown, to read."""
+    """A read-only table of the rows that belong to the shown row."""
 
     template = "admin/edit_inline/tabular.html"
     extra = 0
     can_delete = False
 
 
-def linked(field: str, words: str = "") -> Callable[[Any], SafeString | str]:
-    """A column with a link to what the foreign key ``field`` names; select it with the list."""
+def linked(field: str, words: StrOrPromise = "") -> Callable[[Any], SafeString | str]:
+    """Return a column that links to the target of a foreign key. List it in ``list_select_related``."""
 
     @admin.display(description=words or field.replace("_", " "), ordering=field)
     def column(row: Any) -> SafeString | str:  # noqa: ANN401 -- a row of whichever model has it
@@ -87,6 +89,7 @@ def linked(field: str, words: str = "") -> Callable[[Any], SafeString | str]:
 
 
 def link_to(target: Model) -> SafeString:
+    """Return a link to the admin page of a row."""
     return format_html('<a href="{}">{}</a>', _page(type(target), "change", target.pk), target)
 
 
@@ -99,7 +102,7 @@ def _page(model: type[Model], page: str, *key: object) -> str:
 
 
 class PersonFilter(admin.FieldListFilter):
-    """Only rows of one person, who is found by typing the beginning of their name."""
+    """Filter by one person. Typing the beginning of a name finds the person."""
 
     template = "admin/person_filter.html"
     field: ForeignKey[Any, Any]
@@ -108,11 +111,11 @@ class PersonFilter(admin.FieldListFilter):
         return [f"{self.field_path}__id__exact"]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        found = super().queryset(request, queryset) if self._chosen() else None
-        return queryset if found is None else found
+        filtered = super().queryset(request, queryset) if self._chosen() else None
+        return queryset if filtered is None else filtered
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """One choice: the field to type into, and what else the list is filtered by."""
+        """Yield one choice: the input field, and the list's other filters."""
         name = str(self.expected_parameters()[0])
         others = [
             (key, value)

@@ -1,4 +1,4 @@
-"""Brings an agent into the workspace, with its home session."""
+"""Register agents and open their sessions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ from agents.running import runtime
 from agents.text.storable import is_storable, make_storable
 
 _TEXTS = ("slug", "name", "title", "mission", "contract", "runtime", "lane")
-
-
-#: Short names that /agents/<slug>/ would never reach.
+#: Slugs that /agents/<slug>/ would never reach, because a page has that address.
 RESERVED_SLUGS = frozenset({"new"})
 
 
 class AgentRetired(Exception):
-    """A retired agent opens no session."""
+    """A session cannot be opened for a retired agent."""
 
 
 @transaction.atomic
@@ -42,7 +40,7 @@ def register_agent(
     lifecycle: AgentState = AgentState.DRAFT,
     **fields: str,
 ) -> Agent:
-    """A new agent, checked whole. Raises ValidationError with a message per field.
+    """Validate and create an agent with its home session. Raises ValidationError, by field.
 
     ``fields`` are title, mission, contract and lane.
     """
@@ -57,10 +55,10 @@ def register_agent(
     owners = list(owners)
     if not owners:
         raise ValidationError({"owners": "Somebody must answer for an agent: name an owner."})
-    _check_address(slug)
+    _check_slug(slug)
     agent.settings = checked_settings(runtime_key, settings)
     check_wake_policy(agent.wake_policy)
-    _check_words(agent)
+    _check_texts(agent)
     agent.full_clean()
     agent.save()
     agent.owners.set([owner.pk for owner in owners])
@@ -68,14 +66,13 @@ def register_agent(
     return agent
 
 
-def _check_address(slug: str) -> None:
-    """A short name stands in the agent's address, and some addresses are pages of their own."""
+def _check_slug(slug: str) -> None:
     if slug in RESERVED_SLUGS:
         raise ValidationError({"slug": f"“{slug}” is the address of a page. Choose another name."})
 
 
 def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The runtime's settings, complete and valid."""
+    """Validate a runtime's settings; return them with their defaults. Raises ValidationError."""
     try:
         model = runtime.find_runtime(runtime_key).settings_model
     except LookupError as error:
@@ -89,7 +86,7 @@ def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, An
     return checked
 
 
-def _check_words(agent: Agent) -> None:
+def _check_texts(agent: Agent) -> None:
     texts = {name: str(getattr(agent, name)) for name in _TEXTS}
     bad = [name for name, text in texts.items() if not is_storable(text)]
     if bad:
@@ -97,6 +94,7 @@ def _check_words(agent: Agent) -> None:
 
 
 def check_wake_policy(stored: dict[str, Any]) -> None:
+    """Raise ValidationError if this is not a wake policy."""
     try:
         wake_policy.parse_wake_policy(stored)
     except ShapeError as error:
@@ -120,9 +118,10 @@ def open_session(
     external_id: str = "",
     begin: Callable[[LockedSession], object] | None = None,
 ) -> Session:
-    """Open a session of an agent. A home session of an active agent is due by its wake policy.
+    """Open a session of an agent. The agent's wake policy decides when a home session is due.
 
-    ``begin`` may put more into the locked session, and wake it, before it starts. Raises AgentRetired.
+    ``begin`` is called with the new session before its first run is queued; it may wake the session.
+    Raises AgentRetired.
     """
     session = _new_session(agent, title=title, is_home=is_home, external_id=external_id)
     wakes.set_first_wake(session)
@@ -134,7 +133,7 @@ def open_session(
 
 
 def _new_session(agent: Agent, **fields: object) -> LockedSession:
-    """Insert a session. It is as good as locked: nobody else sees it before the transaction ends."""
+    """Insert a session. It counts as locked: nobody else sees it before the transaction ends."""
     locked = share_lock_agent(agent.pk)
     if locked.lifecycle == AgentState.RETIRED:
         raise AgentRetired("This agent is retired and starts nothing more.")

@@ -1,7 +1,7 @@
-"""Ends a turn: what it said lands, what it asks is raised, what it was given is settled.
+"""Settle a turn: write its last events, send its mail, raise its asks and settle its inbox items.
 
-All in one transaction under the session's lock. A claim that is lost changes nothing. A wake that a
-human caused since the claim always stands.
+Everything happens in one transaction under the session's lock. A lost claim changes nothing. A wake
+that a person caused since the claim is always kept.
 """
 
 from __future__ import annotations
@@ -27,29 +27,30 @@ EXTERNAL_ID_LIMIT = 200
 
 
 @transaction.atomic
-def settle_run(fence: Fence, ended: Ended, said: Sequence[NewEvent] = ()) -> bool:
-    """End the run of this claim, with what it ``said`` last. False, and nothing changed, if it is lost."""
+def settle_run(fence: Fence, ended: Ended, last: Sequence[NewEvent] = ()) -> bool:
+    """End the run of a claim and store its ``last`` events. Change nothing and return False if lost."""
     locked = mail.lock_with_recipients(fence.session_id, ended.mails)
     session = locked[fence.session_id]
     run = claims.held_run(fence)
     if run is None:
         return False
-    record_events(session, said, run=run)
+    record_events(session, last, run=run)
     _file_report(session, run, ended)
-    more_is_owed = _hand_over(session, run, ended, locked)
-    _keep_protocol_facts(session, run, ended)
-    _decide_next_wake(session, ended, more_is_owed=more_is_owed)
-    _end(session, run, ended, said)
-    _go_on(session, run, ended)
+    more_waits = _settle_inbox(session, run, ended, locked)
+    _store_protocol_facts(session, run, ended)
+    _decide_next_wake(session, ended, more_waits=more_waits)
+    _end_run(session, run, ended, last)
+    _decide_next_run(session, run, ended)
     return True
 
 
-def _hand_over(
+def _settle_inbox(
     session: LockedSession, run: Run, ended: Ended, locked: dict[int, LockedSession]
 ) -> bool:
-    """Send what the turn writes, raise what it asks, and settle what it was given.
+    """Send the turn's mail, raise its asks, and settle the inbox items that it was given.
 
-    Whether its session is owed more now, which no run holds.
+    Return whether more items wait for the session. After a failed turn this is always False: the
+    back-off decides when the session starts again.
     """
     if ended.outcome in COMPLETED_OUTCOMES:
         mail.send_mails(session, run, ended.mails, locked)
@@ -62,8 +63,8 @@ def _hand_over(
     return False
 
 
-def _go_on(session: LockedSession, run: Run, ended: Ended) -> None:
-    """Decide what the session does after its run has ended."""
+def _decide_next_run(session: LockedSession, run: Run, ended: Ended) -> None:
+    """Store the session's status after its run has ended, and queue its next run if it is due."""
     if ended.give_up and run.status == RunStatus.FAILED:
         _give_up(session, run)
     if run.status == RunStatus.WAITING_HUMAN:
@@ -73,7 +74,7 @@ def _go_on(session: LockedSession, run: Run, ended: Ended) -> None:
 
 
 def _give_up(session: LockedSession, run: Run) -> None:
-    """Pause the session, unless a person has said meanwhile that it goes on."""
+    """Pause the session, unless a person has woken it meanwhile."""
     if wakes.is_woken_by_human(session):
         return
     times = "once" if session.error_streak == 1 else f"{session.error_streak} times in a row"
@@ -89,8 +90,8 @@ def _file_report(session: LockedSession, run: Run, ended: Ended) -> None:
         record_event(session, "error", actor="system", run=run, text=ended.error[:ERROR_LIMIT])
 
 
-def _keep_protocol_facts(session: LockedSession, run: Run, ended: Ended) -> None:
-    """What the protocol wants to find again. A name that another session has is not taken."""
+def _store_protocol_facts(session: LockedSession, run: Run, ended: Ended) -> None:
+    """Store what the protocol needs later. Ignore an external id that another session already has."""
     if ended.keep is not None:
         ended.keep(session.pk, run.pk)
     if ended.session_data is not None:
@@ -105,34 +106,35 @@ def _keep_protocol_facts(session: LockedSession, run: Run, ended: Ended) -> None
         session.external_id = name
 
 
-def _decide_next_wake(session: LockedSession, ended: Ended, *, more_is_owed: bool) -> None:
+def _decide_next_wake(session: LockedSession, ended: Ended, *, more_waits: bool) -> None:
     limit_passes_at = _limit_passes_at(session, ended.retry_at)
     if ended.outcome == Outcome.RATE_LIMITED:
         lanes.block_lane(session, limit_passes_at, reason=ended.error)
     wakes.set_wake_after_turn(session, ended.outcome, limit_passes_at=limit_passes_at)
-    if more_is_owed:
+    if more_waits:
         wakes.wake_session(session, Cause.MAIL)
 
 
-def _limit_passes_at(session: LockedSession, told: datetime | None) -> datetime:
-    """When to try again. A time that has passed already would make the session spin."""
-    if told is None:
+def _limit_passes_at(session: LockedSession, retry_at: datetime | None) -> datetime:
+    """Return when to try again after a rate limit."""
+    if retry_at is None:
         return session.locked_at + wakes.LIMIT_PASSES_AFTER
-    if told.tzinfo is None:
-        told = told.replace(tzinfo=UTC)
-    return max(told, session.locked_at + wakes.ERROR_BASE)
+    if retry_at.tzinfo is None:
+        retry_at = retry_at.replace(tzinfo=UTC)
+    # A time in the past would restart the session in a tight loop.
+    return max(retry_at, session.locked_at + wakes.ERROR_BASE)
 
 
-def _end(session: LockedSession, run: Run, ended: Ended, said: Sequence[NewEvent]) -> None:
-    """Where the run goes: failed, waiting for a person, on with a person's answer, or completed."""
+def _end_run(session: LockedSession, run: Run, ended: Ended, last: Sequence[NewEvent]) -> None:
+    """Move the run to its end status, and record its outcome, error and usage."""
     to = _end_status(session, run, ended.outcome)
     facts: dict[str, Any] = {
         "outcome": ended.outcome,
         "error": make_storable(ended.error[:ERROR_LIMIT]),
         "process": {},
     }
-    if (used := claims.sum_usage(said)) is not None:
-        facts["usage"] = used
+    if (usage := claims.sum_usage(last)) is not None:
+        facts["usage"] = usage
     transitions.move_run(session, run, to, **facts)
     if to == RunStatus.WAITING_HUMAN:
         wakes.rest_session(session, wakes.resting_cause(session))

@@ -1,6 +1,6 @@
-"""Which status a session has and why, in one sentence. A pure function of facts.
+"""Derive a session's status, with a reason in one sentence. A pure function of facts.
 
-The stored status is this function's value at ``Session.moved_at``; tests hold the two equal.
+The stored status is the value of this function at ``Session.moved_at``; tests check that they agree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agents.lifecycle import AgentState, Cause, RunStatus, SessionState, Status
 
 @dataclass(frozen=True, kw_only=True)
 class StatusFacts:
-    """All that a status depends on. ``live_run`` is the status of the one live run, or empty."""
+    """All facts that a status depends on. ``live_run`` is the status of the live run, or empty."""
 
     agent_state: str
     session_state: str
@@ -34,7 +34,7 @@ class DerivedStatus:
 
 
 def derive_status(facts: StatusFacts) -> DerivedStatus:
-    """The session's status with its reason; the first rule that applies wins."""
+    """Return the session's status and its reason. The first rule that applies wins."""
     return _of_the_agent(facts) or _of_the_run(facts) or _of_the_wake(facts)
 
 

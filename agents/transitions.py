@@ -1,4 +1,4 @@
-"""The only writer of a run's status and of a session's standing. Both under the session's lock."""
+"""Change the status of runs and sessions. No other module writes them; the session must be locked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from agents.status import StatusFacts, derive_status
 
 
 class IllegalTransition(Exception):
-    """A run was asked to move along no edge of the table."""
+    """The requested status change of a run is not in ``RUN_MOVES``."""
 
 
 def move_run(session: LockedSession, run: Run, to: RunStatus, **fields: object) -> None:
-    """Move a run of a locked session, with fields that change in the same statement.
+    """Change a run's status, and other fields of the run in the same statement.
 
-    Raises IllegalMove.
+    Raises IllegalTransition.
     """
     if to not in RUN_MOVES[RunStatus(run.status)]:
         raise IllegalTransition(f"Run {run.pk} cannot go from {run.status} to {to}.")
@@ -34,7 +34,7 @@ def move_run(session: LockedSession, run: Run, to: RunStatus, **fields: object) 
 
 
 def live_run(session: Session) -> Run | None:
-    """The one live run of a locked session."""
+    """Return the live run of a session, if any. There is at most one."""
     return _LIVE.first(session.pk)
 
 
@@ -42,29 +42,29 @@ _LIVE = Prepared(lambda pk: Run.objects.filter(session=pk, status__in=LIVE_RUNS)
 
 
 def release_waiting_run(session: LockedSession) -> None:
-    """Let a run that waits for a person go on; its asks stay open and answerable."""
+    """End the wait of a run that waits for a person. Its asks stay open and can be answered."""
     run = live_run(session)
     if run is not None and run.status == RunStatus.WAITING_HUMAN:
         move_run(session, run, RunStatus.CONTINUED)
 
 
 def store_status(session: LockedSession, live: Run | None) -> None:
-    """Store the standing that a locked session has now, with every other changed fact of it.
+    """Derive a session's status and store it, together with all its other changed fields.
 
-    ``live`` is its live run.
+    ``live`` is the session's live run. Announce a session that becomes blocked.
     """
     session.moved_at = session.locked_at
-    found, before = derive_status(status_facts(session, live)), session.status
-    session.status, session.status_reason = found.status, found.reason
+    derived, before = derive_status(status_facts(session, live)), session.status
+    session.status, session.status_reason = derived.status, derived.reason
     statements.update(session, _FACTS)
-    if Status.BLOCKED in (found.status, before) and found.status != before:
+    if Status.BLOCKED in (derived.status, before) and derived.status != before:
         notify.notify_owners_changed(session.agent_id)
-    if found.status == Status.BLOCKED != before:
+    if derived.status == Status.BLOCKED != before:
         listeners.announce_events(session, [_blocked(session)])
 
 
 def _blocked(session: Session) -> Event:
-    """What is announced of a session that has come to be blocked. It is no event of its log."""
+    """Return the event to announce when a session becomes blocked. It is not stored in the log."""
     return Event(
         session=session,
         seq=session.last_seq,
@@ -75,7 +75,7 @@ def _blocked(session: Session) -> Event:
 
 
 def status_facts(session: Session, live: Run | None) -> StatusFacts:
-    """What the session's status depends on, as of ``moved_at``."""
+    """Return what the session's status depends on, at the moment ``moved_at``."""
     return StatusFacts(
         agent_state=session.agent.lifecycle,
         session_state=session.state,

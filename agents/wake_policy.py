@@ -1,4 +1,4 @@
-"""When an agent wakes by itself. Stored as JSON on the agent, checked when it is saved."""
+"""Wake policies: when an agent starts by itself. Stored as JSON on the agent, validated on saving."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Policy(BaseModel):
 
 
 class Continuous(_Policy):
-    """Works on and on; looks again later and later while there is nothing to do. Seconds."""
+    """Start again after each turn; wait longer and longer while there is nothing to do. In seconds."""
 
     kind: Literal["continuous"] = "continuous"
     every_seconds: int = Field(60, ge=1, le=86_400)
@@ -28,7 +28,7 @@ class Continuous(_Policy):
 
 
 class Schedule(_Policy):
-    """Starts every so many seconds, or by a cron line in a time zone. Missed starts are one start."""
+    """Start at an interval or by a cron line in a time zone. Missed starts count as one."""
 
     kind: Literal["schedule"] = "schedule"
     every_seconds: int | None = Field(None, ge=1, le=31_536_000)
@@ -60,20 +60,20 @@ class Schedule(_Policy):
         return self
 
     def next_after(self, moment: datetime) -> datetime:
-        """The first start after a moment."""
+        """Return the first start after a moment."""
         if self.every_seconds is not None:
             return moment + timedelta(seconds=self.every_seconds)
         cron = str(self.cron)
         starts = croniter(cron, moment.astimezone(ZoneInfo(self.time_zone)))
         start: datetime = starts.get_next(datetime)
         while start.fold and "*" not in cron.split()[HOUR]:
-            # The clock was put back: an hour that is named comes twice and counts once.
+            # The clocks went back: a named hour occurs twice and counts once.
             start = starts.get_next(datetime)
         return start
 
 
 def _ever_starts(cron: str) -> bool:
-    """Whether it has the five usual fields and names a moment that comes: 31 February never does."""
+    """Whether a cron line has the five usual fields and ever starts: 31 February never does."""
     if len(cron.split()) != CRON_FIELDS:
         return False
     try:
@@ -84,10 +84,14 @@ def _ever_starts(cron: str) -> bool:
 
 
 class OnMessage(_Policy):
+    """Start only when a message arrives."""
+
     kind: Literal["on_message"] = "on_message"
 
 
 class Manual(_Policy):
+    """Start only when a person starts it."""
+
     kind: Literal["manual"] = "manual"
 
 
@@ -96,5 +100,5 @@ _adapter: TypeAdapter[WakePolicy] = TypeAdapter(Annotated[WakePolicy, Field(disc
 
 
 def parse_wake_policy(stored: dict[str, Any]) -> WakePolicy:
-    """The policy of its JSON; none means manual. Raises pydantic.ValidationError."""
+    """Parse a stored policy; an empty one means manual. Raises pydantic.ValidationError."""
     return _adapter.validate_python(stored) if stored else Manual()

@@ -1,7 +1,7 @@
-"""When a session is due next, and why. The only writer of ``wake_at`` and ``wake_cause``.
+"""Decide when a session is due next, and why. No other module sets ``wake_at`` and ``wake_cause``.
 
-Everything here works on a locked session and leaves the saving to ``moves.restate``.
-Causes are ranked: a wake never displaces one of a higher rank, and a human outranks everything.
+These functions change the session in memory; ``transitions.store_status`` saves it. Causes are
+ranked: a wake never replaces a wake of a higher rank, and a person outranks every other cause.
 """
 
 from __future__ import annotations
@@ -18,56 +18,58 @@ from agents.wake_policy import Continuous, OnMessage, Schedule
 ERROR_BASE = timedelta(seconds=30)
 ERROR_MAX = timedelta(minutes=15)
 LIMIT_PASSES_AFTER = timedelta(hours=1)
-#: A back-off is stretched by up to this share, so that agents do not wake in step.
+#: A back-off grows by up to this fraction, so that agents do not all wake at the same moment.
 JITTER = 0.1
 
 
 def wake_session(session: LockedSession, cause: Cause, at: datetime | None = None) -> None:
-    """Make a session due, at once or at a time, unless what it waits for ranks higher."""
+    """Make a session due at a time, by default now, unless its present wake ranks higher."""
     at = at or session.locked_at
     if session.wake_at is not None:
-        standing_rank, rank = CAUSE_RANK[Cause(session.wake_cause)], CAUSE_RANK[cause]
-        if rank < standing_rank or (rank == standing_rank and session.wake_at <= at):
+        present_rank, rank = CAUSE_RANK[Cause(session.wake_cause)], CAUSE_RANK[cause]
+        if rank < present_rank or (rank == present_rank and session.wake_at <= at):
             return
     session.wake_at, session.wake_cause = at, cause
 
 
-def defer_wake(session: Session, until: datetime) -> None:
-    """Hold a session that a shared limit stops; a person's wake is never held."""
+def defer_wake(session: LockedSession, until: datetime) -> None:
+    """Defer a session's wake until a shared limit passes. Never call this for a person's wake."""
     _set(session, Cause.RESOURCE, until)
 
 
-def consume_wake(session: Session) -> Cause:
-    """Take the wake for a run that starts because of it; what is left is how it rests."""
+def consume_wake(session: LockedSession) -> Cause:
+    """Clear the wake of a session whose run is being queued; return the cause of the wake."""
     cause = Cause(session.wake_cause)
     rest_session(session, resting_cause(session))
     return cause
 
 
-def satisfied(session: LockedSession) -> None:
-    """A run is claimed: whatever the session was woken for until now, that run carries."""
+def clear_due_wake(session: LockedSession) -> None:
+    """Clear a wake that is due already: the run that was just claimed handles it."""
     if session.wake_at is not None and session.wake_at <= session.locked_at:
         rest_session(session, resting_cause(session))
 
 
-def rest_session(session: Session, cause: Cause) -> None:
-    """No wake, and the reason for it."""
+def rest_session(session: LockedSession, cause: Cause) -> None:
+    """Clear the wake and store why there is none. Raises ValueError if the cause is one that wakes."""
     if cause in WAKING_CAUSES:
         raise ValueError(f"{cause} wakes: it needs a time.")
     session.wake_at, session.wake_cause = None, cause
 
 
 def is_woken_by_human(session: Session) -> bool:
+    """Whether the present wake of a session comes from a person."""
     return session.wake_at is not None and session.wake_cause == Cause.HUMAN
 
 
 def resting_cause(session: Session) -> Cause:
+    """Return why a session without a wake rests, by its agent's wake policy."""
     policy = wake_policy.parse_wake_policy(session.agent.wake_policy)
     return Cause.EVENT if isinstance(policy, OnMessage) else Cause.MANUAL
 
 
 def set_first_wake(session: LockedSession) -> None:
-    """The wake of a session that becomes active: at once for a home session that works by itself."""
+    """Set the first wake of an active session. Only a home session whose policy wakes it gets one."""
     policy = wake_policy.parse_wake_policy(session.agent.wake_policy)
     if not session.is_home or not isinstance(policy, Continuous | Schedule):
         rest_session(session, resting_cause(session))
@@ -80,7 +82,7 @@ def set_first_wake(session: LockedSession) -> None:
 def set_wake_after_turn(
     session: LockedSession, outcome: Outcome, *, limit_passes_at: datetime
 ) -> None:
-    """Streaks and the next wake once a turn is over. A human wake since the claim stands."""
+    """Update the streaks and set the next wake after a turn. A person's wake since the claim is kept."""
     session.last_outcome = outcome
     _count_streaks(session, outcome)
     if is_woken_by_human(session):
@@ -96,7 +98,7 @@ def set_wake_after_turn(
 
 
 def _after_completion(session: LockedSession, outcome: Outcome) -> None:
-    """By the agent's policy. Mail that came meanwhile is looked for by whoever settles the turn."""
+    """Set the next wake by the agent's policy. ``settlement`` looks for mail that came meanwhile."""
     policy, now = wake_policy.parse_wake_policy(session.agent.wake_policy), session.locked_at
     if not session.is_home or not isinstance(policy, Continuous | Schedule):
         rest_session(session, resting_cause(session))
@@ -108,11 +110,11 @@ def _after_completion(session: LockedSession, outcome: Outcome) -> None:
         _set(session, Cause.BACKOFF, now + idle_delay(policy, session.idle_streak))
 
 
-def _set(session: Session, cause: Cause, at: datetime) -> None:
+def _set(session: LockedSession, cause: Cause, at: datetime) -> None:
     session.wake_at, session.wake_cause = at, cause
 
 
-def _count_streaks(session: Session, outcome: Outcome) -> None:
+def _count_streaks(session: LockedSession, outcome: Outcome) -> None:
     failed = outcome == Outcome.RETRYABLE_ERROR
     session.error_streak = session.error_streak + 1 if failed else 0
     if outcome == Outcome.NO_WORK:
@@ -122,7 +124,7 @@ def _count_streaks(session: Session, outcome: Outcome) -> None:
 
 
 def idle_delay(policy: Continuous, streak: int, jitter: float | None = None) -> timedelta:
-    """base · factor^(streak-1), at most max, stretched by up to a tenth."""
+    """Return base * factor^(streak - 1), capped at the maximum, plus up to a tenth of jitter."""
     grown = policy.idle_base_seconds * policy.idle_factor ** min(max(streak, 1) - 1, 64)
     capped = min(grown, policy.idle_max_seconds)
     share = random.random() if jitter is None else jitter  # noqa: S311 -- not a secret
@@ -130,6 +132,6 @@ def idle_delay(policy: Continuous, streak: int, jitter: float | None = None) -> 
 
 
 def error_delay(streak: int) -> timedelta:
-    """30 seconds, doubled by every further failure, a quarter of an hour at most."""
+    """Return 30 seconds, doubled for each further failure, at most 15 minutes."""
     doublings = min(max(streak, 1) - 1, 16)
     return min(ERROR_BASE * (1 << doublings), ERROR_MAX)

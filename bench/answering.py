@@ -56,7 +56,7 @@ class _Samples:
         self._psycopg = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
         self._committed_at = 0
         self.statements: list[str] = []
-        listeners.subscribe(lambda *_: transaction.on_commit(self._stamp))
+        listeners.register_listener(lambda *_: transaction.on_commit(self._stamp))
 
     def _stamp(self) -> None:
         self._committed_at = time.perf_counter_ns()

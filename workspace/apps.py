@@ -30,9 +30,9 @@ class WorkspaceConfig(AppConfig):
         from workspace.protocols.responses.server import projection
 
         record_facts.register_facts(key_records.KINDS, key_records.UNRECORDED)
-        listeners.subscribe(outbox_writer.write_outbox)
-        listeners.subscribe(ignoring.ignore_on_message)
-        listeners.subscribe(publishing.publish_on_event)
-        listeners.subscribe(projection.project_events)
+        listeners.register_listener(outbox_writer.write_outbox)
+        listeners.register_listener(ignoring.ignore_on_message)
+        listeners.register_listener(publishing.publish_on_event)
+        listeners.register_listener(projection.project_events)
         for key, path in RUNTIMES.items():
             runtime.register_runtime_path(key, path)

@@ -1,4 +1,4 @@
-"""Triggers of tables that are only ever added to."""
+"""Triggers for append-only tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pgtrigger
 
 
 def append_only_triggers(name: str) -> list[pgtrigger.Trigger]:
-    """The database refuses to change, delete or truncate the rows of a table."""
+    """Return triggers that reject UPDATE, DELETE and TRUNCATE on a table."""
     return [
         pgtrigger.Protect(
             name=f"{name}_never_change", operation=pgtrigger.Update | pgtrigger.Delete

@@ -1,4 +1,4 @@
-"""Expressions that Django's ORM has no words for: the database's clock, and membership in an array."""
+"""Expressions that Django's ORM lacks: the database's clock, and membership in an array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db.models import BigIntegerField, BooleanField, DateTimeField, F, Fu
 
 
 class ClockNow(Func):
-    """The present moment as a column, moving on within a transaction."""
+    """The current time as a column. Unlike ``Now``, it advances within a transaction."""
 
     function = "clock_timestamp"
     arity = 0
@@ -18,7 +18,7 @@ class ClockNow(Func):
 
 
 def database_now() -> datetime:
-    """The present moment by the database, moving on within a transaction."""
+    """Return the database's current time. It advances within a transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         moment: datetime = cursor.fetchone()[0]
@@ -26,7 +26,7 @@ def database_now() -> datetime:
 
 
 class IsAny(Func):
-    """Whether a value is among those of an array, which may be one parameter."""
+    """Whether a value is an element of an array. The array may be a single parameter."""
 
     template = "(%(expressions)s))"
     arg_joiner = " = ANY("
@@ -34,5 +34,5 @@ class IsAny(Func):
 
 
 def is_among(name: str, numbers: list[int]) -> IsAny:
-    """Whether a column is one of some numbers, as one parameter however many there are."""
+    """Return a condition: a column is one of these numbers. They are sent as a single parameter."""
     return IsAny(F(name), Value(numbers, output_field=ArrayField(BigIntegerField())))

@@ -1,4 +1,4 @@
-"""Database work from the event loop, in threads, that outlives a PostgreSQL that is away."""
+"""Run database work from the event loop, in threads, and retry it while PostgreSQL is away."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from psycopg_pool import ConnectionPool
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: What Django raises when PostgreSQL is away, restarts, or found a deadlock: worth another try.
+#: What Django raises if PostgreSQL is away, restarts, or has found a deadlock. Worth a retry.
 LOST = (OperationalError, InterfaceError)
-#: How long the database may be away before work is given up, in seconds.
+#: How long to retry while the database is away, in seconds.
 PATIENCE = 60.0
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
@@ -26,9 +26,9 @@ _throwing_away = threading.Lock()
 
 
 async def in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Do database work in a thread; done again for up to a minute while PostgreSQL is away.
+    """Do database work in a thread; retry it for up to a minute while PostgreSQL is away.
 
-    Only for work that may be done twice: a commit may have gone through with its answer lost.
+    Use it only for work that may be repeated: a commit may succeed although its reply is lost.
     """
     return await in_database_within(PATIENCE, work, *args, **kwargs)
 
@@ -36,7 +36,7 @@ async def in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
 async def in_database_within(
     patience: float, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """The same with a patience of so many seconds."""
+    """Do database work in a thread; retry it for up to ``patience`` seconds."""
     loop = asyncio.get_running_loop()
     give_up = loop.time() + patience
     while True:
@@ -51,17 +51,17 @@ async def in_database_within(
 
 
 async def once_in_database(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Do database work in a thread, once. Its connection goes back to the pool at the end."""
+    """Do database work in a thread, without a retry, and return its connection to the pool."""
     in_thread: Any = DatabaseSyncToAsync(work, thread_sensitive=False)
     result: R = await in_thread(*args, **kwargs)
     return result
 
 
 async def wait_until_database_answers(lost: ConnectionPool | None) -> None:
-    """Wait until the database answers, then throw away the pool whose connections were lost.
+    """Wait until the database answers, then replace the pool whose connections were lost.
 
-    A pool looks for a database that was away at ever longer intervals, and would keep us waiting
-    long after it is back.
+    A pool tries to reconnect at ever longer intervals, and would keep us waiting long after the
+    database is back.
     """
     pause = FIRST_PAUSE
     await asyncio.sleep(pause)
@@ -69,11 +69,11 @@ async def wait_until_database_answers(lost: ConnectionPool | None) -> None:
         pause = min(pause * 2, LONGEST_PAUSE)
         await asyncio.sleep(pause)
     if lost is not None:
-        await asyncio.to_thread(_throw_away, lost)
+        await asyncio.to_thread(_replace_pool, lost)
 
 
 def database_answers() -> bool:
-    """Whether PostgreSQL takes a new connection now."""
+    """Whether PostgreSQL accepts a new connection now."""
     try:
         psycopg.connect(**connections["default"].get_connection_params()).close()
     except psycopg.Error:
@@ -82,23 +82,24 @@ def database_answers() -> bool:
 
 
 def pool_in_use() -> ConnectionPool | None:
-    """The pool there is now; None before the first connection."""
+    """Return the current pool; None before the first connection."""
     return _pools().get("default")
 
 
 def _pools() -> dict[str, ConnectionPool]:
-    """Django's own pools, of every thread, by the names of their databases."""
-    found: dict[str, ConnectionPool] = getattr(connections["default"], "_connection_pools", {})
-    return found
+    """Return Django's own pools by database alias. All threads share them."""
+    pools: dict[str, ConnectionPool] = getattr(connections["default"], "_connection_pools", {})
+    return pools
 
 
-def _throw_away(lost: ConnectionPool) -> None:
-    """Put a new pool in the place of a lost one, once, however many have lost it.
+def _replace_pool(lost: ConnectionPool) -> None:
+    """Replace a lost pool by a new one. Do nothing if another thread has replaced it already.
 
-    The place is never empty: Django looks twice, and another thread may be between the two.
+    Never remove the lost pool first: Django checks for a pool and then fetches it, and another
+    thread may be between these two steps.
     """
     another: Any = connections.create_connection("default")
-    another._connection_pools = {}  # noqa: SLF001 -- as above; there is no door for it
+    another._connection_pools = {}  # noqa: SLF001 -- Django has no public way to do this
     with _throwing_away:
         if pool_in_use() is not lost:
             return

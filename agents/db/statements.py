@@ -1,19 +1,19 @@
-"""Small reads and writes whose SQL is made once per process and planned once per connection.
+"""Small reads and writes whose SQL is compiled once per process and planned once per connection.
 
-Django makes a queryset's SQL anew at each evaluation, and PostgreSQL plans it anew. For the small
-statements that every verb begins with, both take several times as long as the answer. Measured on two
-cores, CPU per verb (median), without fsync:
+Django compiles a queryset's SQL at each evaluation, and PostgreSQL plans it each time. For the small
+statements at the start of every verb, both take several times as long as the execution. Measured on
+two cores, CPU per verb (median), without fsync:
 
     variant                                   answer_ask()   settle_run() with one ask
     with this module                          1.9 - 2.1 ms   2.3 - 2.4 ms
     plain Django (get, save, bulk_create)     7.2 - 7.8 ms   6.9 - 7.2 ms
 
-Use it only where a figure of ``make bench`` shows it: in claiming, settling, raising, answering and in
-what every request or every idle tick reads. Everywhere else plain Django wins.
+Use it only where ``make bench`` shows a gain: in claiming, settling, raising and answering, and in the
+reads of every request or idle tick. Use plain Django everywhere else.
 
-Four names are public: ``Prepared``, ``query``, ``insert``, ``update``. The rest rests on Django's
+Four names are public: ``Prepared``, ``query``, ``insert``, ``update``. The rest depends on Django's
 internals (``get_related_populators``, ``SQLCompiler``, ``_prepare_cursor``, ``_state``);
-tests/agents/test_statements.py holds each of the four to what a queryset or ``save`` does.
+tests/agents/test_statements.py checks each of the four against a queryset or ``save``.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = ["Prepared", "insert", "query", "update"]
 
 M = TypeVar("M", bound=Model)
 Value = int | str | list[int]
-#: Placeholders that stand for the keys while the SQL is made. An expression would be cleaner, but keys
-#: also go into model instances and arrays, where Django converts them to plain numbers. They lie far
-#: apart in a range that no row reaches, and a key left out of the SQL raises ValueError.
+#: Placeholders for the keys while the SQL is compiled. An expression would be cleaner, but keys are
+#: also used in model instances and arrays, where Django converts them to plain numbers. They are far
+#: above the ids of real rows, and a key that is missing from the SQL raises ValueError.
 _NUMBERS = (2_147_483_629, 2_147_483_587, 2_147_483_579)
 _PLACEHOLDERS: dict[type, Value] = {
     str: "\N{REPLACEMENT CHARACTER}placeholder",
@@ -48,25 +48,26 @@ _PLACEHOLDERS: dict[type, Value] = {
 
 
 def query(sql: str, *params: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401
-    """Run a statement and return its rows. It is planned once per connection: keep its text constant."""
+    """Run a statement and return its rows. Keep its text constant: each text is planned separately."""
     here: Any = connections[DEFAULT_DB_ALIAS]
     here.ensure_connection()
-    # Django's own cursor writes values into the SQL, which would then differ at each call.
+    # Django's own cursor writes the values into the SQL, so the text would differ at each call.
     with here._prepare_cursor(psycopg.Cursor(here.connection)) as cursor:  # noqa: SLF001
         cursor.execute(sql, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     if here.queries_logged:
-        # Django asks its own cursor what was sent, and this one does not know.
+        # Django asks its cursor which SQL was sent; this cursor does not know.
         here.queries_log[-1]["sql"] = here.ops.compose_sql(sql, params)
     return rows
 
 
 class Prepared(Generic[M]):
-    """Reads a queryset whose SQL is made once.
+    """A queryset whose SQL is compiled once.
 
-    ``make`` is called once with one placeholder per key, which it passes on as filter values; all else
-    becomes part of the SQL. ``of`` gives the type of each key, a number by default; a ``list`` of
-    numbers is for ``expressions.is_among``. ``lock`` is a locking clause that querysets lack.
+    ``make`` is called once with one placeholder per key, to be used as filter values; every other
+    value becomes part of the SQL. ``of`` gives the types of the keys, by default one number; a
+    ``list`` of numbers is for ``expressions.is_among``. ``lock`` is a locking clause that querysets
+    lack.
     """
 
     def __init__(
@@ -102,15 +103,15 @@ class Prepared(Generic[M]):
         if made is None:
             made = self._made = self._prepare()
         if made.locks and connection.get_autocommit():
-            raise TransactionManagementError("Rows are locked inside a transaction only.")
+            raise TransactionManagementError("Rows can only be locked inside a transaction.")
         sent = [_as_sent(value) for value in values]
         return made, query(made.sql, *[sent[place] for place in made.places])
 
     def _prepare(self) -> _Made:
-        """Make the SQL with the keys as its only parameters. Raises ValueError if one is left out.
+        """Compile the SQL, with the keys as its only parameters. Raises ValueError if one is missing.
 
-        Everything else is written into it: a partial index on open asks serves only a statement that
-        says that they are open.
+        All other values are written into the SQL: PostgreSQL uses a partial index on open asks only
+        if the statement itself contains that condition.
         """
         connection.ensure_connection()
         made = self._make(*self._keys).query
@@ -132,7 +133,7 @@ class Prepared(Generic[M]):
 
 @dataclass(frozen=True)
 class _Made:
-    """The SQL, the key of each of its parameters, and what its rows become."""
+    """The SQL, the place of each parameter among the keys, and how to make objects of its rows."""
 
     sql: str
     places: list[int]
@@ -141,12 +142,12 @@ class _Made:
 
 
 class _Objects:
-    """Makes objects of rows, as ``ModelIterable`` does, with its look-ups done once."""
+    """Makes objects of rows, as ``ModelIterable`` does, but prepares everything once."""
 
     def __init__(self, compiler: SQLCompiler) -> None:
         self._annotations = compiler.annotation_col_map or {}
         known = compiler.klass_info
-        if known is None:  # a query for values, of which no objects are made
+        if known is None:  # a query for values: there are no objects to make
             return
         places, select = known["select_fields"], compiler.select
         self._model, self._own = known["model"], slice(places[0], places[-1] + 1)
@@ -156,7 +157,7 @@ class _Objects:
         columns = [column[0] for column in select[: compiler.col_count]]
         self._converters = compiler.get_converters(columns)
 
-    def of(self, row: tuple[Any, ...]) -> Any:  # noqa: ANN401 -- of whatever model was asked for
+    def of(self, row: tuple[Any, ...]) -> Any:  # noqa: ANN401 -- of the queryset's model
         values, here = list(row), connections[DEFAULT_DB_ALIAS]
         for place, (converters, expression) in self._converters.items():
             for convert in converters:
@@ -170,16 +171,16 @@ class _Objects:
 
 
 def insert(first: M, *others: M) -> M:
-    """Insert new rows of one model, as ``row.save(force_insert=True)`` does; return the first.
+    """Insert new rows of one model in one statement, as ``save(force_insert=True)`` does.
 
-    One statement for all of them.
+    Return the first row.
     """
     rows = [first, *others]
     values = [_values(row) for row in rows]
     if len({(type(row), *given) for row, given in zip(rows, values, strict=True)}) != 1 or any(
         hasattr(value, "as_sql") for given in values for value in given.values()
     ):
-        for row in rows:  # JSON's null, for one, is SQL and not a value
+        for row in rows:  # some values are SQL expressions, such as JSON's null
             row.save(force_insert=True)
         return first
     sql, returned = _insert_sql(type(rows[0]), tuple(values[0]), len(rows))
@@ -192,7 +193,7 @@ def insert(first: M, *others: M) -> M:
 
 
 def _values(row: Model) -> dict[str, object]:
-    """Return the row's values by column, without those that the database fills."""
+    """Return the row's values by column, without those that the database fills in."""
     values = {}
     for field in row._meta.concrete_fields:
         value = field.pre_save(row, add=True)
@@ -205,7 +206,7 @@ def _values(row: Model) -> dict[str, object]:
 def _insert_sql(
     model: type[Model], columns: tuple[str, ...], count: int
 ) -> tuple[str, list[Field[Any, Any]]]:
-    """Return the statement, and the fields it returns: the key, and what the database fills."""
+    """Return the statement, and the fields that it returns: the key and database defaults."""
     quoted, fields = connection.ops.quote_name, model._meta.concrete_fields
     returned = [field for field in fields if field.primary_key or field.column not in columns]
     back = ", ".join(quoted(str(field.column)) for field in returned)
@@ -215,18 +216,18 @@ def _insert_sql(
 
 
 def _as_sent(value: object) -> object:
-    """Give numbers one size: each size would be planned as a statement of its own."""
+    """Send all numbers in one size: PostgreSQL would plan a separate statement for each size."""
     if isinstance(value, list):
         return [_as_sent(one) for one in value]
     return Int8(value) if type(value) is int else value
 
 
 def update(row: Model, names: Sequence[str]) -> None:
-    """Write these fields of a row, as ``row.save(update_fields=names)`` does. Raises DatabaseError."""
+    """Save the named fields of a row, as ``save(update_fields=names)`` does. Raises DatabaseError."""
     fields = _fields(type(row), tuple(names))
     values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
     if not query(_update_sql(type(row), tuple(names)), *map(_as_sent, (*values, row.pk))):
-        raise DatabaseError(f"There is no {row._meta.label} {row.pk} to be written.")
+        raise DatabaseError(f"There is no {row._meta.label} {row.pk} to update.")
 
 
 @cache

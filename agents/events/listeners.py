@@ -1,7 +1,7 @@
-"""Tells the layers above what happened, in the very transaction in which it did.
+"""Call the layers above when something has happened, in the same transaction.
 
-A listener is called under the session's lock. It may write rows and nothing else: they are kept or
-undone with what they tell, and whatever it raises undoes both.
+A listener is called under the session's lock. It may only write rows: they are committed or rolled
+back with the event, and an exception rolls back both.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ Listener = Callable[["LockedSession", Sequence["Event"]], None]
 _listeners: list[Listener] = []
 
 
-def subscribe(listener: Listener) -> None:
-    """Call a listener with a locked session and what was just recorded in it. Once is enough."""
+def register_listener(listener: Listener) -> None:
+    """Call a listener from now on with each session and the events just recorded in it.
+
+    Registering it again does nothing.
+    """
     if listener not in _listeners:
         _listeners.append(listener)
 
 
-def announce_events(session: LockedSession, happened: Sequence[Event]) -> None:
-    """Tell every listener. An event without a primary key is told and kept nowhere else."""
+def announce_events(session: LockedSession, events: Sequence[Event]) -> None:
+    """Call every listener with events. An event without a primary key is announced but not stored."""
     for listener in _listeners:
-        listener(session, happened)
+        listener(session, events)

@@ -1,8 +1,9 @@
-"""What happened in a session: written under its lock, read from a cursor.
+"""The event log of a session: written under the session's lock, read from a cursor.
 
-Kinds: started, output, step, report, notice, usage, ignored, summary, error and ended of a turn;
-asked, verdict, refused, withdrawn, expired, superseded of an ask; message, mail, mail_sent, mail_lost;
-state of the session itself. noted is what only a protocol's own door tells: {kind, ...}.
+Kinds of a turn: started, output, step, report, notice, usage, ignored, summary, error, ended.
+Kinds of an ask: asked, verdict, refused, withdrawn, expired, superseded.
+Kinds of messages: message, mail, mail_sent, mail_lost.
+The session itself: state. Only for the protocol that wrote it: noted, with {kind, ...}.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from agents.models import Event, Run, Session
 from agents.text import html
 from agents.text.storable import make_storable
 
-#: Kinds whose text is the agent's or a person's prose and is shown as markdown.
+#: Kinds whose text an agent or a person wrote. It is shown as markdown.
 PROSE = frozenset({"report", "notice", "message", "mail", "asked", "summary"})
 PAGE = 200
-_LANDED = """
+_STORED_KEYS = """
 SELECT once_key FROM agents_event
 WHERE session_id = %s AND run_id IS NOT DISTINCT FROM %s AND once_key = ANY(%s)
 """
@@ -41,7 +42,7 @@ appended AS (
 
 @dataclass(frozen=True)
 class NewEvent:
-    """An event to be. ``once_key`` lets it land once per run; empty means every time."""
+    """An event to record. It is stored once per run and ``once_key``, or always if the key is empty."""
 
     kind: str
     actor: str
@@ -60,16 +61,16 @@ def record_event(
     run: Run | None = None,
     once_key: str = "",
 ) -> Event | None:
-    """Append one event to a locked session; None when its ``once_key`` has landed before."""
-    landed = record_events(session, [NewEvent(kind, actor, text, data or {}, once_key)], run=run)
-    return landed[0] if landed else None
+    """Append one event to a session; return None if its ``once_key`` is stored already."""
+    stored = record_events(session, [NewEvent(kind, actor, text, data or {}, once_key)], run=run)
+    return stored[0] if stored else None
 
 
 def record_events(
     session: LockedSession, new: Sequence[NewEvent], *, run: Run | None
 ) -> list[Event]:
-    """Append events to a locked session, in order, without those that have landed before."""
-    fresh = _not_landed(session, new, run)
+    """Append events to a session in order, except those stored already; return the new rows."""
+    fresh = _not_stored(session, new, run)
     if not fresh:
         return []
     rows = [
@@ -83,8 +84,8 @@ def record_events(
     return rows
 
 
-def _write(session: Session, rows: Sequence[Event]) -> None:
-    """Insert the rows and store the session's count of them, in one statement."""
+def _write(session: LockedSession, rows: Sequence[Event]) -> None:
+    """Insert the rows and store the session's ``last_seq``, in one statement."""
     written = statements.query(
         _APPEND,
         session.last_seq,
@@ -115,22 +116,23 @@ def _row(session: Session, run: Run | None, event: NewEvent, seq: int) -> Event:
 
 
 def events_after(session_id: int, cursor: int, *, limit: int = PAGE) -> list[Event]:
-    """The next events with a seq above the cursor, oldest first."""
-    found = Event.objects.filter(session_id=session_id, seq__gt=cursor).select_related("run")
-    return list(found.order_by("seq")[:limit])
+    """Return the next events with a seq above the cursor, oldest first."""
+    events = Event.objects.filter(session_id=session_id, seq__gt=cursor).select_related("run")
+    return list(events.order_by("seq")[:limit])
 
 
-def _not_landed(session: Session, new: Sequence[NewEvent], run: Run | None) -> list[NewEvent]:
+def _not_stored(session: Session, new: Sequence[NewEvent], run: Run | None) -> list[NewEvent]:
+    """Return the events whose ``once_key`` is neither stored nor used by an earlier one of them."""
     keys = {event.once_key for event in new if event.once_key}
     if not keys:
         return list(new)
     run_id = run.pk if run else None
-    before = statements.query(_LANDED, session.pk, run_id, sorted(keys))
-    landed = {key for (key,) in before}
+    rows = statements.query(_STORED_KEYS, session.pk, run_id, sorted(keys))
+    stored = {key for (key,) in rows}
     fresh = []
     for event in new:
-        if event.once_key and event.once_key in landed:
+        if event.once_key and event.once_key in stored:
             continue
-        landed.add(event.once_key)
+        stored.add(event.once_key)
         fresh.append(event)
     return fresh

@@ -1,11 +1,11 @@
-"""Hints that something is new. They carry ids only and may be lost without harm.
+"""Send hints that something has changed. They carry only ids, and a lost hint does no harm.
 
-PostgreSQL's NOTIFY on channel ``needs_you`` with one of these payloads:
+A hint is a PostgreSQL NOTIFY on the channel ``needs_you`` with one of these payloads:
 
     s:<session id>:<seq>    the session has events up to seq
-    q:<user id>             what waits on this person has changed
+    q:<user id>             the person's queue has changed
     x:<digest>              the login whose session key has this digest has ended
-    r:<user id>             what this person may see may have changed, or how they sign in
+    r:<user id>             the person's rights, or how they sign in, may have changed
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from django.db import connection, transaction
 from agents.db import statements
 
 CHANNEL = "needs_you"
-#: NOTIFY inside a busy writing transaction serialises commits, so hints leave after it, in one
-#: statement that does not wait for the disk.
+#: A NOTIFY inside a writing transaction serialises commits, so hints are sent after the commit, in
+#: one statement that does not wait for the disk.
 _SEND: LiteralString = """
 SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(%s, payload)) FROM (
     SELECT payload FROM unnest(%s::text[]) payload
@@ -29,13 +29,13 @@ SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(%s, payloa
 ) hint
 """
 _PEOPLE: LiteralString = "UNION SELECT 'q:' || user_id FROM ({source}) AS found (user_id)"
-#: The ids of people, of the ids of what concerns them.
+#: A statement that selects the ids of people, given an array of ids of what concerns them.
 Source = LiteralString
 OWNERS: Source = "SELECT user_id FROM agents_agent_owners WHERE agent_id = ANY(%s::bigint[])"
 
 
 class _Hints:
-    """The hints of one transaction, one per subject, sent together after its commit."""
+    """The hints of one transaction: one per subject, sent together after the commit."""
 
     def __init__(self) -> None:
         self.payloads: dict[str, str] = {}
@@ -49,38 +49,39 @@ class _Hints:
 
 
 def notify_session_changed(session_id: int, seq: int) -> None:
-    """Tell watchers of the session, once this transaction has committed."""
+    """Notify the session's watchers after this transaction commits."""
     with _after_commit() as hints:
         hints.payloads[f"s:{session_id}"] = f"s:{session_id}:{seq}"
 
 
 def notify_queue_changed(user_id: int) -> None:
-    """Tell a person's pages that their queue changed, once this transaction has committed."""
+    """Notify a person's pages after this transaction commits that their queue has changed."""
     _send(f"q:{user_id}")
 
 
 def notify_owners_changed(agent_id: int) -> None:
-    """Tell the pages of everybody who owns an agent; who that is, is looked up after the commit."""
+    """Notify the pages of an agent's owners. The owners are looked up after the commit."""
     concern(OWNERS, agent_id)
 
 
 def concern(source: Source, key: int) -> None:
-    """The same for whoever a statement finds by the id of what concerns them."""
+    """Notify the pages of the people that a statement finds by a key, after the commit."""
     with _after_commit() as hints:
         hints.concerned.setdefault(source, set()).add(key)
 
 
 def notify_rights_changed(user_id: int) -> None:
-    """Tell every process to look at once whether a person's sockets may stay open."""
+    """Make every process check at once whether a person's sockets may stay open."""
     _send(f"r:{user_id}")
 
 
 def notify_login_ended(session_key: str) -> None:
-    """Tell every process to close the sockets of a login."""
+    """Make every process close the sockets of a login."""
     _send(f"x:{login_digest(session_key)}")
 
 
 def login_digest(session_key: str) -> str:
+    """Return the digest that replaces a login's session key in hints."""
     return hashlib.sha256(session_key.encode()).hexdigest()[:32]
 
 
@@ -91,7 +92,7 @@ def _send(payload: str) -> None:
 
 @contextmanager
 def _after_commit() -> Iterator[_Hints]:
-    """The hints of the present transaction, to be added to; sent at once if there is none."""
+    """Yield the hints of the current transaction. Without a transaction, send them on leaving."""
     if not connection.in_atomic_block:
         hints = _Hints()
         yield hints

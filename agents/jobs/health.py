@@ -1,4 +1,4 @@
-"""Whether the dispatch service is there."""
+"""Check whether workers are alive."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from procrastinate.contrib.django.models import ProcrastinateWorker
 
 
 def is_worker_alive() -> bool:
-    """Whether any worker, on whatever machine, has shown a sign of life lately."""
+    """Whether any worker on any machine has sent a heartbeat lately."""
     return ProcrastinateWorker.objects.filter(last_heartbeat__gt=Now() - worker_silence()).exists()
 
 
 def worker_silence() -> timedelta:
-    """How long a worker may be silent before it counts as dead."""
+    """Return how long a worker may be silent before it counts as dead."""
     return timedelta(seconds=settings.PROCRASTINATE_WORKER_DEFAULTS["stalled_worker_timeout"])

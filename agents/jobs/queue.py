@@ -1,7 +1,7 @@
-"""The dispatch service's queue jobs. A job is a wake-up only: the run's row is the truth.
+"""The job that makes a worker look at a run. It is only a wake-up: the run's row is authoritative.
 
-Jobs are enqueued through ``enqueue_run`` alone. A plain ``task.defer()`` is not part of the caller's
-transaction inside a worker, so a job would survive its transaction's rollback.
+Enqueue jobs only with ``enqueue_run``. Inside a worker, a plain ``task.defer()`` is not part of the
+caller's transaction, so the job would survive a rollback.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ DISPATCH = "agents.running.runner"
 
 @app.task(name=DISPATCH, queue=QUEUE, pass_context=True)
 async def dispatch(context: JobContext, run_id: int) -> None:
-    """Look at one run: carry it if it is there to be claimed. Doubled and late jobs do nothing.
+    """Carry one run if it can be claimed. Duplicate and late jobs do nothing.
 
-    The worker brings the Carrier along as ``additional_context["carrier"]``.
+    The worker passes its ``Runner`` as ``additional_context["carrier"]``.
     """
     await context.additional_context["carrier"].carry(run_id)
 
 
 def enqueue_run(run_id: int) -> None:
-    """Wake a worker for a run, in the caller's transaction wherever it runs."""
+    """Enqueue a job for a run, as part of the caller's transaction."""
     tasks.configure_task(
         name=DISPATCH, job_manager=JobManager(DjangoConnector()), queue=QUEUE
     ).defer(run_id=run_id)

@@ -1,7 +1,7 @@
-"""Puts the jobs of dead workers back into the queue, and old finished ones out of it.
+"""Put the jobs of dead workers back into the queue, and delete old finished jobs.
 
-The queue does neither by itself. A job is only a wake-up: a run whose job is lost is found by
-``agents.jobs.tick`` as well. This keeps the queue's own books right.
+The queue does neither by itself. No run depends on this: ``agents.jobs.tick`` finds a run whose job is
+lost. It keeps the queue's own tables correct.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from agents.jobs import health
 DAYS_KEPT = 7
 BATCH = 1000
 
-#: Two sweepers with the same list could put a job back that runs again already: hence one at a
-#: time, and the list and the putting back in one transaction.
+#: Two workers with the same list could retry a job that is running again already. So only one works
+#: at a time, and it reads the list and retries the jobs in one transaction.
 _ONE_AT_A_TIME = "SELECT pg_try_advisory_xact_lock(hashtext('agents.jobs.stalled'))"
 _JOBS_OF_THE_DEAD = """
 SELECT job.id FROM procrastinate_jobs job
@@ -27,7 +27,7 @@ WHERE job.status = 'doing'
 ORDER BY job.id LIMIT %s
 FOR UPDATE OF job SKIP LOCKED
 """
-#: Each worker that starts removes the dead ones too, in an order of its own: we wait for none of it.
+#: Each worker that starts also deletes dead workers, in another order. Skip their locks: no deadlock.
 _DEAD_WORKERS = """
 DELETE FROM procrastinate_workers WHERE id IN (
     SELECT id FROM procrastinate_workers
@@ -47,7 +47,7 @@ DELETE FROM procrastinate_jobs WHERE id IN (
 
 @transaction.atomic
 def retry_stalled_jobs() -> int:
-    """Put back the jobs of workers that have gone silent; how many. 0 while another one sweeps."""
+    """Retry the jobs of silent workers; return their number, 0 while another worker does this."""
     silence = health.worker_silence().total_seconds()
     with connection.cursor() as cursor:
         cursor.execute(_ONE_AT_A_TIME)
@@ -64,7 +64,7 @@ def retry_stalled_jobs() -> int:
 
 @transaction.atomic
 def prune_jobs(days: int = DAYS_KEPT) -> int:
-    """Remove jobs that were finished so many days ago; how many, at most a batch."""
+    """Delete up to a batch of jobs that finished more than ``days`` ago; return their number."""
     with connection.cursor() as cursor:
         cursor.execute(_FINISHED_LONG_AGO, [days, BATCH])
         return int(cursor.rowcount)

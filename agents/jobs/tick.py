@@ -1,7 +1,7 @@
-"""What time brings: due sessions start, lapsed claims are taken over, emptied queues heal.
+"""Periodic work: start due sessions, take over expired claims, re-enqueue lost jobs.
 
-Any number of workers may tick at once. Each session is looked at under its own lock, and whatever
-another worker holds is left to it.
+Any number of workers may do this at once. Each session is handled under its own lock; sessions that
+another worker has locked are skipped.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from agents.models import InboxItem, Run, Session
 
 BATCH = 100
 
-#: Runs that a worker should look at and that no job waiting in the queue points to. A queued run
-#: whose job was fetched a moment ago is about to be claimed: it gets a second.
+#: Runs that a worker should look at although no waiting job refers to them. A run that was queued
+#: within the last second is left out: a worker may have fetched its job and be about to claim it.
 _RUNS_WITHOUT_A_JOB = """
 SELECT run.id FROM (
     SELECT queued.id FROM agents_run queued
@@ -39,10 +39,10 @@ LIMIT %s
 
 
 def run_tick() -> int:
-    """Start what is due and heal what was dropped; how many sessions and runs were moved."""
-    moved = sum(_start_if_due(session_id) for session_id in _due_sessions())
-    moved += sum(_wake_forgotten(session_id) for session_id in _forgotten_sessions())
-    return moved + _enqueue_dropped_runs()
+    """Start due sessions and re-enqueue lost runs; return how many sessions and runs were changed."""
+    changed = sum(_start_if_due(session_id) for session_id in _due_sessions())
+    changed += sum(_wake_forgotten(session_id) for session_id in _forgotten_sessions())
+    return changed + _enqueue_dropped_runs()
 
 
 def _due_sessions() -> list[int]:
@@ -78,15 +78,15 @@ def _start_if_due(session_id: int) -> bool:
 
 
 def _forgotten_sessions() -> list[int]:
-    """Sessions asleep with something owed. There should be none; see ``_wake_forgotten``."""
+    """Return sessions without a wake that have queued items. There should be none."""
     return [pk for (pk,) in _FORGOTTEN.rows()]
 
 
-_OWED = InboxItem.objects.filter(session=OuterRef("pk"), state=InboxState.QUEUED)
+_QUEUED_ITEMS = InboxItem.objects.filter(session=OuterRef("pk"), state=InboxState.QUEUED)
 _FORGOTTEN = Prepared(
     lambda: (
         Session.objects.filter(
-            ~Exists(_LIVE), Exists(_OWED), state=SessionState.ACTIVE, wake_at__isnull=True
+            ~Exists(_LIVE), Exists(_QUEUED_ITEMS), state=SessionState.ACTIVE, wake_at__isnull=True
         )
         .order_by("pk")
         .values_list("pk")[:BATCH]
@@ -97,7 +97,7 @@ _FORGOTTEN = Prepared(
 
 @transaction.atomic
 def _wake_forgotten(session_id: int) -> bool:
-    """A second line of defence: nothing owed may ever be slept over."""
+    """Wake a session whose queued items nothing else would handle. A second line of defence."""
     session = _lock_if_free(session_id)
     if session is None or session.wake_at is not None or not inbox.has_waiting_items(session):
         return False
@@ -113,7 +113,8 @@ def _enqueue_dropped_runs() -> int:
 
 @transaction.atomic
 def _enqueue() -> int:
-    """One worker at a time, which looks again: two would make a job each."""
+    """Enqueue a job for each run that has lost its job; return their number."""
+    # Only one worker at a time, which looks again: two workers would enqueue a job each.
     ((alone,),) = query("SELECT pg_try_advisory_xact_lock(hashtext('agents.jobs.tick'))")
     dropped = _dropped_runs() if alone else []
     for run_id in dropped:

@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Databases of the time before 0.1.0 have these applied; they are taken over as they are.
+    # Databases from before 0.1.0 have these applied; they are taken over as they are.
     replaces = [("agents", "0001_agents_sessions_runs"), ("agents", "0002_who_a_run_is_for")]
 
     initial = True

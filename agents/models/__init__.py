@@ -1,4 +1,4 @@
-"""Agents, their sessions and runs, what happened in them, and what is owed to them."""
+"""Agents, lanes, sessions, runs, events and inbox items."""
 
 from agents.models.agent import Agent, Lane
 from agents.models.event import Event

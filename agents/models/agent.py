@@ -12,7 +12,7 @@ slug_is_plain = RegexValidator(
 
 
 class Agent(models.Model):
-    """Who works: what it is for, what runs it, and who answers for it."""
+    """An agent: its mission and contract, its runtime, and the people who own it."""
 
     slug = models.CharField(max_length=63, unique=True, validators=[slug_is_plain])
     name = models.CharField(max_length=120)
@@ -39,7 +39,7 @@ class Agent(models.Model):
 
 
 class Lane(models.Model):
-    """A limit that several agents share, such as one vendor's quota."""
+    """A limit that several agents share, such as a vendor's quota."""
 
     name = models.CharField(max_length=63, unique=True)
     blocked_until = models.DateTimeField()

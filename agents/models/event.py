@@ -10,10 +10,10 @@ from agents.models.session import Session
 
 
 class Event(models.Model):
-    """Something that happened in a session. Numbered without gaps, never changed.
+    """Something that happened in a session. Events are numbered without gaps and never change.
 
-    ``text`` is what was said, verbatim; ``html`` is it rendered and sanitised once, when written.
-    ``once_key`` makes a marker land once per run however often its text is read.
+    ``text`` is verbatim. ``html`` is the same text, rendered and sanitised when it was written. A
+    ``once_key`` occurs at most once per run, so a marker that is read twice is stored once.
     """
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="events")

@@ -10,10 +10,10 @@ from agents.models.session import Session
 
 
 class InboxItem(models.Model):
-    """Something owed to a session until a completed run has carried it.
+    """A verdict, message or mail for a session. It is kept until a run that was given it completes.
 
-    For a verdict ``data`` is {ask_id, prompt, option, label, text, meaning}.
-    ``hops`` counts the agents a message went through, so that mail cannot circle for ever.
+    The ``data`` of a verdict is {ask_id, prompt, option, label, text, meaning}. ``hops`` counts the
+    agents that mail has passed through, so that it cannot circle forever.
     """
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="inbox")

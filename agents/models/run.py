@@ -13,8 +13,8 @@ from agents.models.session import Session
 class Run(models.Model):
     """One turn of a session.
 
-    ``epoch`` counts the claims: whoever writes for a run must hold its present epoch.
-    ``process`` says where its command runs, so that an orphan can be found and ended.
+    ``epoch`` counts the claims: only the holder of the current epoch may write for the run.
+    ``process`` identifies the run's command, so that another worker can end an orphan.
     """
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="runs")

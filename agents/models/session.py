@@ -10,7 +10,7 @@ from agents.models.agent import Agent
 
 
 class Session(models.Model):
-    """One durable conversation of an agent. Its row is the lock of everything in it.
+    """A durable conversation of an agent. Its row is the lock for everything that belongs to it.
 
     ``status`` and ``status_reason`` are the value of ``agents.status.derive_status`` at ``moved_at``.
     Counters (``last_seq``, ``run_count``, ``gate_count``, ``open_asks``) are written under the lock.

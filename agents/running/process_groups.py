@@ -1,9 +1,9 @@
-"""Which process is which, and the end of a whole group of them.
+"""Identify processes, and end whole process groups.
 
-A pid alone is no evidence: it may have been given to another process since. An identity therefore
-carries when its process started (Linux: ticks since a named boot, in a named pid namespace;
-elsewhere: what ``ps`` says), and on Linux a mark in the environment, by which children that left
-the group are found as well.
+A pid alone does not identify a process: the system may have reused it. An identity therefore records
+when the process started (on Linux: clock ticks since boot, with the boot id and the pid namespace;
+elsewhere: the output of ``ps``). On Linux it also records a mark in the environment, which finds
+children that have left the group.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _CHUNK = 128 * 1024
 
 
 def new_mark() -> str:
-    """A value for MARK_VARIABLE that no other process has."""
+    """Return a value for MARK_VARIABLE that no other process has."""
     return secrets.token_hex(12)
 
 
 def identity_of(pid: int, mark: str = "") -> dict[str, Any]:
-    """{"host", "pid", "pgid", "started", "mark"} of a process that leads its group. JSON-ready."""
+    """Return the identity of a group leader as JSON: {"host", "pid", "pgid", "started", "mark"}."""
     return {
         "host": socket.gethostname(),
         "pid": pid,
@@ -45,22 +45,22 @@ def identity_of(pid: int, mark: str = "") -> dict[str, Any]:
 
 
 def started(pid: int) -> str:
-    """When that process started, in words that differ for every process that ever had the pid; ""
-    if it is gone.
+    """Return when a process started; an empty string if it is gone.
+
+    The text differs for any two processes that have had the same pid.
     """
     if not _HAS_PROC:
-        return _started_says_ps(pid)
+        return _started_by_ps(pid)
     fields = _stat(pid)
     return f"{_boot()}/{_namespace()}/{fields[19]}" if fields else ""
 
 
 def kill_if_same(identity: dict[str, Any], grace_seconds: float = GRACE_SECONDS) -> bool:
-    """End what is left of a group that another worker on this host started: TERM, then KILL after
-    the grace.
+    """End what is left of a group that another worker on this host started.
 
-    Only by evidence: the leader must be the very process of the identity (same start), or a process
-    must carry the identity's mark. Returns True if something was there to end. Blocks up to the
-    grace; call it in a thread.
+    Send TERM, and KILL after the grace period. Nothing is signalled unless the leader is the process
+    of the identity (same start), or a process carries the identity's mark. Return whether there was
+    anything to end. Blocks for up to the grace period; call it in a thread.
     """
     if identity.get("host") != socket.gethostname() or not identity.get("pid"):
         return False
@@ -74,7 +74,7 @@ def kill_if_same(identity: dict[str, Any], grace_seconds: float = GRACE_SECONDS)
 
 
 def end_group(group: int, mark: str, grace_seconds: float) -> None:
-    """TERM to all of them, KILL to those that still live after the grace. Blocks until then."""
+    """Send TERM to all processes, then KILL to those left after the grace period. Blocks until then."""
     signal_group(signal.SIGTERM, group, mark)
     deadline = time.monotonic() + grace_seconds
     while is_group_alive(group, mark) and time.monotonic() < deadline:
@@ -83,13 +83,14 @@ def end_group(group: int, mark: str, grace_seconds: float) -> None:
 
 
 def is_group_alive(group: int, mark: str) -> bool:
-    """True while the group (0: none) has a member that is no zombie, or someone has the mark."""
+    """Whether the group (0: none) has a member that is not a zombie, or a process carries the mark."""
     return _group_alive(group) or next(_marked(mark), None) is not None
 
 
 def signal_group(signum: int, group: int, mark: str) -> None:
-    """Signal every member of the group (0: none) and everyone who carries the mark. Those gone are
-    no error.
+    """Signal every member of the group (0: none) and every process that carries the mark.
+
+    Ignore processes that have gone.
     """
     if group > 1:
         _quietly(os.killpg, group, signum)
@@ -98,7 +99,7 @@ def signal_group(signum: int, group: int, mark: str) -> None:
 
 
 def _quietly(kill: Callable[[int, int], None], target: int, signum: int) -> None:
-    # Gone, or (macOS) a group of zombies: nothing there that could still act.
+    # The process has gone or, on macOS, the group has only zombies left.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         kill(target, signum)
 
@@ -110,24 +111,21 @@ def _group_alive(group: int) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    # A zombie counts as a member for killpg; one that no init reaps would keep us waiting for
-    # nothing.
+    # killpg also finds zombies. We would wait forever for a zombie that no init reaps.
     return not _HAS_PROC or any(
         fields[2] == str(group) and fields[0] not in "ZX" for fields in _all_stats()
     )
 
 
 def _marked(mark: str) -> Iterator[int]:
-    """Pids of living processes, never our own, whose environment carries the mark. None without
-    /proc.
-    """
+    """Yield the pids of living processes, except ours, that carry the mark; none without /proc."""
     if not (mark and _HAS_PROC):
         return
-    wanted = f"{MARK_VARIABLE}={mark}".encode()
+    variable = f"{MARK_VARIABLE}={mark}".encode()
     for pid in _pids():
         if (
             pid != os.getpid()
-            and wanted in _environment(pid)
+            and variable in _environment(pid)
             and _stat(pid)[:1] not in ([], ["Z"], ["X"])
         ):
             yield pid
@@ -146,18 +144,18 @@ def _pids() -> Iterator[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on (proc(5) counts them from 3); [] if gone.
+    """Return the fields of /proc/PID/stat, starting at the state (field 3 in proc(5)); [] if gone.
 
-    The name before them is in brackets and may itself hold spaces and brackets.
+    The name before the state is in brackets and may itself contain spaces and brackets.
     """
     text = _read(f"{_PROC}/{pid}/stat").decode(errors="replace")
     return text.rpartition(")")[2].split()
 
 
 def _read(path: str) -> bytes:
-    """A file of /proc, empty once its process is gone.
+    """Return the content of a file in /proc; empty if its process is gone.
 
-    Read without what Python puts around files: the end of every command looks at every process.
+    Use plain system calls for speed: the end of every command reads the files of every process.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -185,12 +183,12 @@ def _namespace() -> str:
         return ""
 
 
-def _started_says_ps(pid: int) -> str:
-    told = subprocess.run(
+def _started_by_ps(pid: int) -> str:
+    done = subprocess.run(
         ["ps", "-o", "lstart=", "-p", str(pid)],
         capture_output=True,
         text=True,
         env={"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath},
         check=False,
     )
-    return told.stdout.strip()
+    return done.stdout.strip()

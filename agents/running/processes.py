@@ -1,9 +1,8 @@
-"""Local commands: spawned with nothing inherited, streamed as they write, and ended as a whole
-group.
+"""Run local commands: nothing is inherited, output is streamed, and the whole group is ended.
 
-A command gets exactly the environment, folder and standard input it is given, leads a session and
-process group of its own, and is over when its first process is over: whatever that left behind in
-the background is ended with it.
+A command gets exactly the environment, folder and standard input of its ``Command``, and leads its
+own session and process group. It ends when its first process ends; anything that process has left
+running in the background is then ended, too.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ Cause = Literal["exit", "timeout", "output_limit"]
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What to run. ``cwd`` must exist; ``env`` is the whole environment (see minimal_env)."""
+    """A command to run. ``cwd`` must exist; ``env`` is the whole environment (see ``minimal_env``)."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -63,22 +62,24 @@ class Command:
 
 @dataclass(frozen=True)
 class Spawned:
-    """The command exists; ``identity`` is what kill_if_same takes."""
+    """The command has started. Pass ``identity`` to ``kill_if_same``."""
 
     identity: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Wrote:
-    """A piece of standard output, whole characters only."""
+    """A piece of standard output, with whole characters only."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Exited:
-    """``code`` is negative for a signal; ``stderr`` is the end of what went there; ``cause`` is who
-    ended it.
+    """The command has ended.
+
+    ``code`` is negative for a signal, ``stderr`` is the tail of standard error, and ``cause`` says
+    what ended the command.
     """
 
     code: int
@@ -87,25 +88,23 @@ class Exited:
 
 
 class CouldNotStartError(Exception):
-    """The command was never started; the message says why, in words for its owner."""
+    """The command could not be started; the message tells its owner why."""
 
 
 def minimal_env(
     allowed: Iterable[str] = (), extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """A fixed PATH and locale, the named variables of our own environment, then ``extra`` over
-    both.
-    """
+    """Return a fixed PATH and locale, plus the ``allowed`` variables of our environment and ``extra``."""
     passed = {name: os.environ[name] for name in allowed if name in os.environ}
     return {"PATH": MINIMAL_PATH, "LANG": "C.UTF-8"} | passed | dict(extra or {})
 
 
 async def run_command(command: Command) -> AsyncGenerator[Spawned | Wrote | Exited, None]:
-    """Run it: Spawned at once, Wrote as it comes, Exited last. Raises CouldNotStartError.
+    """Run a command; yield Spawned first, Wrote for each output, Exited last.
 
     However this generator ends (exhausted, closed, cancelled), nothing of the command is left
-    running. Close it with ``contextlib.aclosing``: an abandoned one is closed only when Python gets
-    to it.
+    running. Close it with ``contextlib.aclosing``: Python closes an abandoned generator only at some
+    later time. Raises CouldNotStartError.
     """
     child = await _start(command)
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -122,16 +121,14 @@ async def run_command(command: Command) -> AsyncGenerator[Spawned | Wrote | Exit
 
 
 class _Child(asyncio.SubprocessProtocol):
-    """One running command, as asyncio tells of it. Its watchdog works even when nobody reads the
-    output.
-    """
+    """One running command, as an asyncio protocol. Its limits apply even if nobody reads its output."""
 
     def __init__(self, command: Command, mark: str) -> None:
         self._command = command
         self._mark = mark
         self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
         self._gone = asyncio.Event()
-        self._said_all = asyncio.Event()
+        self._stderr_closed = asyncio.Event()
         self._stderr = bytearray()
         self._written = 0
         self._cause: Cause = "exit"
@@ -142,7 +139,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport
         self.identity: dict[str, Any]
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
@@ -157,7 +154,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._stderr = (self._stderr + data)[-STDERR_TAIL_BYTES:]
         elif room > 0:
             self._chunks.put_nowait(data[:room])
-            self._breathe()
+            self._throttle()
         if self._written > self._command.output_limit_bytes:
             self._stop("output_limit")
 
@@ -165,32 +162,31 @@ class _Child(asyncio.SubprocessProtocol):
         if fd == 1:
             self._chunks.put_nowait(b"")
         elif fd == 2:
-            self._said_all.set()
+            self._stderr_closed.set()
 
     def process_exited(self) -> None:
         self._gone.set()
         self._tasks.append(asyncio.ensure_future(self._clear_up()))
 
-    # What run() calls.
+    # Called by run_command().
 
     async def next_chunk(self) -> bytes:
-        """The next bytes of standard output; b"" when no more will come."""
+        """Return the next bytes of standard output; b"" at the end."""
         chunk = await self._chunks.get()
-        self._breathe()
+        self._throttle()
         return chunk
 
     async def exited(self) -> Exited:
+        """Wait for the first process to end; return how it ended."""
         await self._gone.wait()
-        # Its last words may still be in the pipe, which something it left behind may hold open.
+        # Standard error may still be in the pipe, and a process left behind may keep the pipe open.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._said_all.wait(), self._command.grace_seconds)
+            await asyncio.wait_for(self._stderr_closed.wait(), self._command.grace_seconds)
         stderr = self._stderr.decode("utf-8", "replace").replace("\0", "")
         return Exited(self._transport.get_returncode() or 0, stderr, self._cause)
 
     async def end(self) -> None:
-        """Leave nothing of it running, whatever happens meanwhile: a second cancellation only makes
-        it quicker.
-        """
+        """Leave nothing of the command running. A second cancellation only makes this quicker."""
         try:
             await self._end_group()
         finally:
@@ -200,25 +196,25 @@ class _Child(asyncio.SubprocessProtocol):
             for task in self._tasks:
                 task.cancel()
             try:
-                # Closing before asyncio has reaped the process would make two of us wait for it.
+                # If we closed the transport before asyncio has reaped the process, both would wait for it.
                 await self._gone.wait()
             finally:
                 self._transport.close()
 
-    # How it is done.
+    # Internals.
 
     def _later(self, seconds: float, what: Callable[[], None]) -> None:
         self._timers.append(asyncio.get_running_loop().call_later(seconds, what))
 
-    def _breathe(self) -> None:
-        """Stop reading while the reader of ours is behind, so that memory stays bounded."""
+    def _throttle(self) -> None:
+        """Stop reading while our consumer lags behind, so that memory stays bounded."""
         pipe = cast("asyncio.ReadTransport | None", self._transport.get_pipe_transport(1))
         if pipe is None or pipe.is_closing():
             return
         if self._chunks.qsize() >= CHUNKS_IN_HAND:
             pipe.pause_reading()
         else:
-            # It does nothing on a pipe that is read already; Python 3.11.2 cannot tell.
+            # Does nothing if the pipe is being read already. Python 3.11.2 has no way to ask.
             pipe.resume_reading()
 
     def _stop(self, cause: Cause) -> None:
@@ -233,9 +229,9 @@ class _Child(asyncio.SubprocessProtocol):
             signal_group(signal.SIGKILL, self._group, self._mark)
 
     def _over(self) -> bool:
-        """True once nothing of it lives.
+        """Whether nothing of the command lives any more.
 
-        It stays so: its group number may be given to others from then on, so nothing is sent to it.
+        Remember the result: the system may then reuse the group's number, so it must not be signalled.
         """
         if not self._finished and not is_group_alive(self._group, self._mark):
             self._finished = self._gone.is_set()
@@ -252,9 +248,7 @@ class _Child(asyncio.SubprocessProtocol):
                 return
 
     async def _clear_up(self) -> None:
-        """The leader is gone: end what it left behind, which may hold our pipes open, and stop
-        waiting for them.
-        """
+        """End what the leader left behind. It may keep our pipes open, so stop waiting for them."""
         try:
             await self._end_group()
         finally:
@@ -265,8 +259,7 @@ class _Child(asyncio.SubprocessProtocol):
 
 async def _start(command: Command) -> _Child:
     _check(command)
-    # A pipe of our own: asyncio's would be a socket, and then the command could not open
-    # /dev/stdin.
+    # asyncio would use a socket, and the command could not open /dev/stdin. Use a pipe instead.
     reading, writing = os.pipe()
     try:
         stdin = await _writer(writing)
@@ -277,8 +270,7 @@ async def _start(command: Command) -> _Child:
             raise
     finally:
         os.close(reading)
-    # Written as the command reads it, without blocking; a command that does not read it is no
-    # error.
+    # Does not block: asyncio writes as the command reads. A command may leave its input unread.
     stdin.write(command.stdin.encode("utf-8", "replace"))
     stdin.close()
     return child

@@ -1,12 +1,12 @@
-"""Carries claimed runs: runs each one's turn, writes what happens as it comes, and settles it.
+"""Carry runs from claim to settlement: take the turn, write its events as they come, settle it.
 
-The claim is renewed while the turn runs. Whoever loses it stops at once and writes nothing more; a
-worker that shuts down gives the run back for another to take.
+The claim is renewed while the turn runs. A worker that loses a claim stops at once and writes nothing
+more. A worker that shuts down returns its runs to the queue.
 
-A worker that cannot reach PostgreSQL lets its turns go on for up to a minute: far more often the
-database restarts than one worker alone is cut off. If another worker takes the run over meanwhile,
-on this machine it ends the turn's command first; what a cut-off worker says is refused by the
-epoch.
+A worker that cannot reach PostgreSQL lets its turns continue for up to a minute, because a database
+restart is far more likely than one worker being cut off. If another worker takes over the run
+meanwhile, it first ends the turn's command if that runs on the same machine. The epoch keeps the
+cut-off worker from writing anything.
 """
 
 from __future__ import annotations
@@ -32,25 +32,26 @@ from agents.running.transcript import Transcript
 
 log = logging.getLogger(__name__)
 
-#: At most so many seconds from one renewal of a claim to the next: how soon a stop is noticed.
+#: Longest time between two renewals of a claim, in seconds. A stop is noticed within this time.
 RENEW_EVERY = 2.0
-#: How long a worker that shuts down tries to give a run back, in seconds.
-GIVE_BACK_PATIENCE = 1.5
+#: How long a worker that shuts down tries to return a run to the queue, in seconds.
+RETURN_PATIENCE = 1.5
 
 
 def worker_name() -> str:
+    """Return the name of this worker process: host and pid."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Runner:
-    """Carries up to ``slots`` runs at once. They outlive the queue's connection to PostgreSQL."""
+    """Carries up to ``slots`` runs at once. The runs survive a lost connection of the job queue."""
 
     def __init__(self, slots: int) -> None:
         self._slots = asyncio.Semaphore(slots)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def carry(self, run_id: int) -> None:
-        """Carry a run to its end. Cancelling this ends the waiting, not the run."""
+        """Carry a run to its end. Cancelling this call ends the wait, not the run."""
         task = asyncio.create_task(self._carry(run_id), name=f"run {run_id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -61,11 +62,11 @@ class Runner:
             try:
                 await carry_run(run_id)
             except Exception:
-                # The claim lapses and the run is taken up again: by us or by another worker.
+                # The claim expires, and this or another worker takes over the run.
                 log.exception("Run %s was dropped.", run_id)
 
     async def stop(self) -> None:
-        """End every turn under way, its processes included, and give the runs back."""
+        """End every running turn with its processes, and return the runs to the queue."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -73,7 +74,7 @@ class Runner:
 
 
 async def carry_run(run_id: int) -> None:
-    """Claim a run and carry it to its end. Does nothing when there is nothing to claim."""
+    """Claim a run and carry it to its end. Do nothing if it cannot be claimed."""
     turn = await _claim(run_id)
     if turn is None:
         return
@@ -84,12 +85,12 @@ async def carry_run(run_id: int) -> None:
     except ClaimLost:
         log.info("Run %s is not ours any more (epoch %s).", turn.run_id, turn.epoch)
     except asyncio.CancelledError:
-        await _give_back(turn)
+        await _return_run(turn)
         raise
 
 
 async def _claim(run_id: int) -> Turn | None:
-    """Claim; a worker that is told to stop meanwhile gives back what it may have got."""
+    """Claim a run. If cancelled meanwhile, return a run that was claimed to the queue."""
     attempts = itertools.count()
 
     def claim() -> Turn | None:
@@ -102,24 +103,24 @@ async def _claim(run_id: int) -> Turn | None:
         return await asyncio.shield(claiming)
     except asyncio.CancelledError:
         if turn := await claiming:
-            await _give_back(turn)
+            await _return_run(turn)
         raise
 
 
 def _read_ahead(turn: Turn) -> Turn:
-    """The turn with what its runtime reads first: one way to a thread less. It can do without."""
+    """Call the runtime's ``read_ahead``, if it has one, in this thread. It saves a switch of threads."""
     try:
         taker: Any = runtime.find_runtime(turn.agent.runtime)
         return replace(turn, read=taker.read_ahead(turn)) if hasattr(taker, "read_ahead") else turn
     except LOST:
         raise
-    except Exception:  # noqa: BLE001 -- the turn meets it again and ends in its words
+    except Exception:  # noqa: BLE001 -- the turn meets the error again and reports it
         return turn
 
 
-async def _give_back(turn: Turn) -> None:
+async def _return_run(turn: Turn) -> None:
     with contextlib.suppress(*LOST):
-        await in_database_within(GIVE_BACK_PATIENCE, claims.return_run, turn.fence)
+        await in_database_within(RETURN_PATIENCE, claims.return_run, turn.fence)
 
 
 async def _carry(turn: Turn) -> None:
@@ -138,9 +139,9 @@ async def _carry(turn: Turn) -> None:
 
 
 async def _take_turn(turn: Turn) -> tuple[Ended, list[NewEvent]]:
-    """Run the turn, writing what it says; whatever breaks becomes a failed turn, in words.
+    """Take the turn and write its events; turn any exception into a failed end with a reason.
 
-    What it said last is written with its end.
+    Return the end, and the last events, which are written together with it.
     """
     try:
         async with Transcript(turn, write=in_database) as transcript:
@@ -176,7 +177,7 @@ async def _events_of(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
 
 
 def _closable(events: AsyncIterator[TurnEvent]) -> AsyncGenerator[TurnEvent, None]:
-    """A runtime gives an async generator; the port asks for no more than that it can be closed."""
+    """Treat a runtime's events as an async generator. The port requires only that they can be closed."""
     return cast("AsyncGenerator[TurnEvent, None]", events)
 
 
@@ -185,7 +186,7 @@ def _broken(error: str) -> Ended:
 
 
 async def _keep_claim(turn: Turn) -> None:
-    """Renew the claim until it is lost. Returns when it is."""
+    """Renew the claim until it is lost, then return."""
     every = min(claims.lease_duration().total_seconds() / 3, RENEW_EVERY)
     while True:
         await asyncio.sleep(every)
@@ -193,15 +194,15 @@ async def _keep_claim(turn: Turn) -> None:
             return
 
 
-async def _settle(turn: Turn, ended: Ended, said: list[NewEvent]) -> None:
-    """Settle the turn. One whose end cannot be stored has failed, lest it start over for ever."""
+async def _settle(turn: Turn, ended: Ended, last: list[NewEvent]) -> None:
+    """Settle the turn. If the result cannot be stored, fail the run so that it does not loop."""
     try:
-        settled = await in_database(settlement.settle_run, turn.fence, ended, said)
+        settled = await in_database(settlement.settle_run, turn.fence, ended, last)
     except LOST:
         raise
     except Exception as error:
         log.exception("What run %s ended with could not be stored.", turn.run_id)
         why = f"What the turn ended with could not be stored: {type(error).__name__}: {error}"
-        settled = await in_database(settlement.settle_run, turn.fence, _broken(why), said)
+        settled = await in_database(settlement.settle_run, turn.fence, _broken(why), last)
     if not settled:
         raise ClaimLost

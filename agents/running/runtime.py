@@ -1,7 +1,7 @@
-"""The port to what executes a turn, and the neutral shapes that cross it.
+"""The port to the runtimes that execute turns, and the protocol-neutral types that cross it.
 
-A runtime yields events while the turn runs and exactly one ``Ended`` last. It writes nothing itself;
-it must stop its work and leave no process behind when its generator is closed or cancelled.
+A runtime yields events while the turn runs, and exactly one ``Ended`` last. It writes nothing to the
+database. When its generator is closed or cancelled, it must stop its work and leave no process behind.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class AgentFacts:
 
 @dataclass(frozen=True)
 class Given:
-    """Something owed that this turn carries. ``kind`` is verdict, message or mail.
+    """An inbox item that this turn is given. ``kind`` is verdict, message or mail.
 
-    A verdict's ``data`` is {ask_id, prompt, option, label, text, meaning}; ``option`` is the id.
+    The ``data`` of a verdict is {ask_id, prompt, option, label, text, meaning}; ``option`` is an id.
     """
 
     kind: str
@@ -50,8 +50,8 @@ class Given:
 class Turn:
     """A claimed run: what to do, and the epoch that proves the claim.
 
-    ``failures`` is how many turns of the session have failed, one after the other, up to now.
-    ``read`` is what its runtime had read ahead, if it did.
+    ``failures`` is how many turns of the session have failed in a row. ``left_behind`` identifies the
+    process of a lost claim. ``read`` is what the runtime's ``read_ahead`` returned, if anything.
     """
 
     run_id: int
@@ -76,7 +76,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Fence:
-    """What a writer for a run must hold: if the epoch has moved on, it writes nothing."""
+    """Proof of a claim. Every write for a run needs it; nothing is written once the epoch is higher."""
 
     run_id: int
     session_id: int
@@ -85,20 +85,22 @@ class Fence:
 
 @dataclass(frozen=True)
 class Started:
-    """The turn's process exists: {"host", "pid", "pgid", "started"}."""
+    """The turn's process has started. ``process`` is its identity (see ``process_groups``)."""
 
     process: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Said:
-    """A piece of what the agent says, as it comes."""
+    """A piece of the agent's output."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Step:
+    """The state of a tool call."""
+
     call_id: str
     title: str
     status: str = ""
@@ -107,19 +109,23 @@ class Step:
 
 @dataclass(frozen=True)
 class Reported:
+    """A report for the owner."""
+
     text: str
 
 
 @dataclass(frozen=True)
 class Noticed:
+    """A notice that should reach the owner soon."""
+
     text: str
 
 
 @dataclass(frozen=True)
 class Noted:
-    """Something that only a protocol's own door tells, in its own words (JSON). No page shows it.
+    """Data that only the protocol's own server reads, in its own JSON. No page shows it.
 
-    ``kind`` is the protocol. It lands every time it is told, in the order of what is told.
+    ``kind`` is the protocol. It is stored each time, in the order of the turn's events.
     """
 
     kind: str
@@ -128,7 +134,7 @@ class Noted:
 
 @dataclass(frozen=True)
 class Ignored:
-    """A line that looked like a marker and was not taken."""
+    """A line that looks like a marker but was not accepted."""
 
     line: str
     why: str
@@ -136,22 +142,27 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Usage:
+    """What the turn has used so far. A later one replaces it."""
+
     data: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Mail:
+    """A message to another agent."""
+
     to_slug: str
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How the turn went. ``asks`` are drafts of the asks layer; they are raised as the run settles.
+    """How the turn went.
 
-    ``retry_at`` is when a limit passes; ``error`` says what broke, in words for the owner.
-    ``give_up`` after a failure: it is not tried again until a person says so. ``keep`` writes rows of
-    the protocol's own, of this session and run by their ids, in the transaction that ends the turn.
+    ``asks`` are drafts of the asks layer, raised when the run is settled. ``error`` tells the owner
+    what broke. ``retry_at`` is when a limit passes. With ``give_up`` a failure pauses the session
+    until a person resumes it. ``keep(session_id, run_id)`` writes the protocol's own rows in the
+    transaction that ends the turn.
     """
 
     outcome: Outcome
@@ -170,10 +181,10 @@ TurnEvent = Started | Said | Step | Reported | Noticed | Noted | Ignored | Usage
 
 
 class Runtime(Protocol):
-    """What executes a turn; one per agent protocol.
+    """Executes turns; one per agent protocol.
 
-    One that begins each turn by reading rows may have a method ``read_ahead(turn)`` that does so: it
-    is called in the thread that claimed the run, and may not be.
+    Optional: ``read_ahead(turn)``, called in the claiming thread. Its result becomes ``turn.read``. A
+    runtime must not rely on the call.
     """
 
     @property
@@ -190,17 +201,17 @@ _to_load: dict[str, str] = {}
 
 
 def register_runtime(runtime: Runtime) -> None:
-    """Make a runtime known by its key."""
+    """Register a runtime by its key."""
     _runtimes[runtime.key] = runtime
 
 
 def register_runtime_path(key: str, path: str) -> None:
-    """Make the runtime of a class known by its dotted path: most processes use few of them."""
+    """Register the dotted path of a runtime's class. It is imported when the runtime is first used."""
     _to_load[key] = path
 
 
 def find_runtime(key: str) -> Runtime:
-    """The runtime of that key. Raises LookupError with the known ones."""
+    """Return the runtime with this key. Raises LookupError that lists the known keys."""
     if key in _runtimes:
         return _runtimes[key]
     if key not in _to_load:
@@ -212,6 +223,7 @@ def find_runtime(key: str) -> Runtime:
 
 
 def runtime_keys() -> list[str]:
+    """Return the keys of all registered runtimes, sorted."""
     return sorted({*_runtimes, *_to_load})
 
 
@@ -220,12 +232,12 @@ _ask_raisers: list[AskRaiser] = []
 
 
 def register_ask_raiser(raiser: AskRaiser) -> None:
-    """The asks layer plugs itself in here: it is above this one and cannot be imported."""
+    """Register what raises a turn's asks. The asks layer is above this one, so we cannot import it."""
     _ask_raisers[:] = [raiser]
 
 
 def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> None:
-    """Raise what a turn asks, in the transaction that settles it."""
+    """Raise the asks of a turn, in the transaction that settles the turn."""
     if not drafts:
         return
     if not _ask_raisers:

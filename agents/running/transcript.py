@@ -1,7 +1,8 @@
-"""Writes what happens in a turn to the session's events, a few times a second at most.
+"""Write the events of a running turn, at most a few times a second.
 
-The first words are written almost at once, so that a watcher sees life; what follows is gathered while
-the last write is under way and for a moment after it. A reader that outruns the database is held up.
+The first output is written almost at once, so that a watcher sees that the turn is alive. Later events
+are collected during the previous write and for a moment after it. If events come faster than the
+database stores them, ``Transcript.add`` waits.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from agents.running.runtime import (
     Usage,
 )
 
-#: Seconds from one write to the next, and how much (characters, events) makes one come sooner.
+#: Seconds from one write to the next, and how many characters or events trigger a write earlier.
 EVERY = 0.1
 ENOUGH = 16_000
 MANY = 50
-#: Seconds that the first words wait for more. A turn that is over by then needs no write of its own.
+#: Seconds that the first output waits for more. A turn that ends earlier needs no separate write.
 FIRST = 0.02
-#: Seconds that the last words of a cancelled turn get.
+#: Seconds to write the last events of a cancelled turn.
 LAST_WORDS = 1.0
 
 Writer = Callable[..., Awaitable[Any]]
 
 
 class Transcript:
-    """The events of one turn; an async context manager that ends with everything written.
+    """The events of one turn. An async context manager: on leaving, everything has been written.
 
-    Raises ClaimLost once the claim is lost, and whatever ``write`` raised. When the block is left
-    because the turn is cancelled, what is not written yet is given a second, then dropped.
+    Raises ClaimLost once the claim is lost, and any exception of ``write``. If the block is left
+    because the turn is cancelled, unwritten events are dropped after a second.
     """
 
     def __init__(self, turn: Turn, *, write: Writer) -> None:
@@ -81,7 +82,7 @@ class Transcript:
             await self._writer
 
     async def add(self, event: TurnEvent) -> None:
-        """Have an event written soon. Waits only when much is waiting already."""
+        """Add an event, to be written soon. Waits only if many are waiting already."""
         if isinstance(event, Said):
             self._words.append(event.text)
         else:
@@ -97,7 +98,7 @@ class Transcript:
             await self._writer
 
     async def hand_over(self) -> list[NewEvent]:
-        """What is not written yet, for whoever writes the turn's end. Nothing can be added any more."""
+        """Stop writing and return the unwritten events, to be written with the turn's end."""
         self._closing = self._handing_over = True
         self._news.set()
         self._hurry.set()
@@ -112,7 +113,7 @@ class Transcript:
             await self._pause(FIRST)
             while not self._handing_over:
                 self._news.clear()
-                await self._write_what_waits()
+                await self._write_waiting()
                 if self._closing and not self._news.is_set():
                     return
                 await self._pause(EVERY)
@@ -120,7 +121,7 @@ class Transcript:
         finally:
             self._room.set()
 
-    async def _write_what_waits(self) -> None:
+    async def _write_waiting(self) -> None:
         self._gather()
         batch, self._waiting, self._size = self._waiting, [], 0
         if batch and not await self._write(claims.append_events, self._turn.fence, batch):
@@ -128,7 +129,7 @@ class Transcript:
         self._room.set()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, unless there is cause to hurry."""
+        """Wait for some seconds, or until a write is urgent."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), seconds)
         if not self._closing:
@@ -138,7 +139,7 @@ class Transcript:
         return self._size >= ENOUGH or len(self._waiting) >= MANY
 
     def _gather(self) -> None:
-        """The words so far become one event."""
+        """Join the collected output into one event."""
         if self._words:
             self._waiting.append(self._numbered("output", self._actor, "".join(self._words)))
             self._words = []
@@ -146,7 +147,7 @@ class Transcript:
     def _numbered(
         self, kind: str, actor: str, text: str = "", data: dict[str, Any] | None = None
     ) -> NewEvent:
-        """An event that lands every time it happens, yet once when its write is tried again."""
+        """Return an event with a unique key: it is stored once, even if its write is repeated."""
         self._count += 1
         return NewEvent(kind, actor, text, data or {}, f"{self._turn.epoch}:{self._count}")
 
@@ -172,5 +173,5 @@ class Transcript:
 
 
 def _once(kind: str, text: str) -> str:
-    """A key by which a marker lands once per run, however often its text is read."""
+    """Return a key of the content, so that a marker that is read again is stored once per run."""
     return sha256(f"{kind}\0{text}".encode(errors="replace")).hexdigest()

@@ -1,7 +1,7 @@
-"""Makes what agents and people sent into JSON that has exactly one canonical form.
+"""Convert values from agents and people into JSON that has exactly one canonical form.
 
-Params are checked when an ask is raised, but a context or an echo may hold what RFC 8785 refuses.
-Here nothing is refused: a decision must never fail because of what was shown with it.
+Params are validated when an ask is raised, but a context or an echo may contain values that RFC 8785
+rejects. Nothing is rejected here: a decision must never fail because of the data shown with it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 import rfc8785
 
 LARGEST = 2**53 - 1
-#: Whatever JSON can say.
+#: Any JSON value.
 Json = Any
 
 
 def canonical_json(value: Json) -> bytes:
-    """RFC 8785 canonical JSON of the plain form of a value, of any size."""
+    """Return the RFC 8785 canonical JSON of a value's plain form, of any size."""
     return rfc8785.dumps(as_plain_json(value))
 
 
 def as_plain_json(value: Json) -> Json:
-    """A value by itself and by its way through a database column come out the same.
+    """Return the plain form of a value. It is the same before and after storing it in a JSON column.
 
-    Whole numbers are ints up to 2**53 - 1, floats beyond it where they are exact, text otherwise.
+    A whole number becomes an int up to 2**53 - 1, beyond that a float if it is exact, else text.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
@@ -56,15 +56,14 @@ def _whole(value: int) -> int | float | str:
 
 
 def printable(text: str, limit: int) -> str:
-    """Somebody else's words, cut, for one line of a terminal or a log: what cannot be printed is shown
-    as its number."""
+    """Shorten a foreign text for one line of a terminal or log; escape unprintable characters."""
     return "".join(
         letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text[:limit]
     )[:limit]
 
 
 def iso_moment(at: datetime | None) -> str | None:
-    """A moment as the ledger writes it: UTC with microseconds."""
+    """Return a moment as the ledger writes it: UTC with microseconds."""
     if at is None:
         return None
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,6 +1,6 @@
-"""Turns an agent's words into HTML by the renderer that the settings name.
+"""Render text as HTML with the renderer of ``settings.AGENT_TEXT_RENDERER``.
 
-The renderer lives in an upper layer; ``settings.AGENT_TEXT_RENDERER`` is its dotted path.
+The renderer is in an upper layer, so the setting gives its dotted path.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ def _renderer(path: str) -> Callable[[str], str]:
 
 
 def render_html(text: str) -> str:
-    """Sanitised HTML of markdown text, empty for no text."""
+    """Return the sanitised HTML of a Markdown text; empty for an empty text."""
     return str(_renderer(settings.AGENT_TEXT_RENDERER)(text)) if text else ""

@@ -1,7 +1,7 @@
-"""JSON that came from outside: the same is taken on every Python, and nothing is nested without end.
+"""Read JSON from outside. Nesting is limited to 200 levels, on every version of Python.
 
-Python's own reader stops at a depth that differs from version to version and from caller to caller,
-with a RecursionError, which is no ValueError and easily forgotten.
+Python's own limit depends on its version and on the caller's stack. Beyond it ``json`` raises
+RecursionError, which callers that expect ValueError do not catch.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 DEEPEST = 200
-"""Lists and objects inside each other."""
+"""Levels of nested lists and objects."""
 
 
 class TooDeep(ValueError):
-    """More lists and objects inside each other than ``DEEPEST``."""
+    """Lists and objects are nested deeper than ``DEEPEST`` levels."""
 
     def __init__(self) -> None:
         super().__init__("nested too deeply")
@@ -27,23 +27,23 @@ def read_json(
     object_pairs_hook: Callable[[list[tuple[str, Any]]], object] | None = None,
     parse_constant: Callable[[str], object] | None = None,
 ) -> Any:  # noqa: ANN401 -- JSON
-    """What ``json.loads`` reads. Raises ValueError for whatever is no JSON or too deep."""
+    """Read JSON as ``json.loads`` does. Raises ValueError if it is not JSON or nested too deeply."""
     try:
-        found = json.loads(text, object_pairs_hook=object_pairs_hook, parse_constant=parse_constant)  # noqa: TID251  the one place
+        value = json.loads(text, object_pairs_hook=object_pairs_hook, parse_constant=parse_constant)  # noqa: TID251  the one place
     except RecursionError as error:
         raise TooDeep from error
-    if _may_be_deep(text) and _is_deep(found):
+    if _may_be_deep(text) and _is_deep(value):
         raise TooDeep
-    return found
+    return value
 
 
 def read_json_strictly(raw: bytes) -> Any:  # noqa: ANN401 -- JSON
-    """The same of UTF-8 alone, without NaN and Infinity, and with no name twice in one object: which
-    one counts would be a guess."""
+    """Read JSON in UTF-8. Reject NaN, Infinity and duplicate keys as well. Raises ValueError."""
     return read_json(raw.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
 
 
 def is_json(text: str) -> bool:
+    """Whether a text is JSON that is not nested too deeply."""
     try:
         read_json(text)
     except ValueError:
@@ -52,7 +52,7 @@ def is_json(text: str) -> bool:
 
 
 class JsonDecoder(json.JSONDecoder):
-    """For those who take a class: what is too deep is no JSON."""
+    """``read_json`` for libraries that take a decoder class."""
 
     def decode(self, s: str) -> Any:  # type: ignore[override]  # noqa: ANN401 -- JSON  # noqa: ANN401 -- JSON
         try:
@@ -62,10 +62,10 @@ class JsonDecoder(json.JSONDecoder):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a name appears twice in one object")
-    return found
+    return members
 
 
 def _no_constant(name: str) -> object:
@@ -73,14 +73,14 @@ def _no_constant(name: str) -> object:
 
 
 def _may_be_deep(text: str | bytes) -> bool:
-    """Quick, and nearly always no: who opens little is not deep."""
+    """Return quickly, nearly always False: a text with few brackets cannot be deep."""
     if isinstance(text, bytes):
         return text.count(b"[") + text.count(b"{") > DEEPEST
     return text.count("[") + text.count("{") > DEEPEST
 
 
-def _is_deep(found: object) -> bool:
-    level = [found]
+def _is_deep(value: object) -> bool:
+    level = [value]
     for _ in range(DEEPEST + 1):
         level = [inner for each in level for inner in _inside(each)]
         if not level:

@@ -1,4 +1,4 @@
-"""What counts as words, and what of a text or of JSON PostgreSQL can hold."""
+"""Decide whether text is blank, and make text and JSON storable in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 import unicodedata
 from typing import Any, overload
 
-#: Characters that take part in no visible mark although Unicode does not call them separators.
+#: Invisible characters that Unicode does not classify as separators.
 _UNSEEN = {"\u115f", "\u1160", "\u2800", "\u3164", "\uffa0"}
 _UNSEEN_CATEGORIES = {"Cc", "Cf", "Mn", "Zl", "Zp", "Zs"}
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_DEPTH = 64
-#: PostgreSQL and Python's JSON both hold whole numbers far larger; nobody reads them.
+#: PostgreSQL and Python's JSON allow far larger whole numbers, but nobody can read them.
 MAX_BITS = 4096
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of a text shows: white space, zero-width, control or filler characters only."""
+    """Whether a text has no visible character: only white space, control, zero-width and fillers."""
     return all(_unseen(character) for character in text)
 
 
@@ -30,7 +30,7 @@ def _unseen(character: str) -> bool:
 
 
 def is_storable(text: str) -> bool:
-    """Whether PostgreSQL holds a text as it is: no NUL and no half of a character."""
+    """Whether PostgreSQL can store a text unchanged: it has no NUL and no lone surrogate."""
     return _UNSTORABLE.search(text) is None
 
 
@@ -41,9 +41,9 @@ def make_storable(value: dict[str, Any]) -> dict[str, Any]: ...
 @overload
 def make_storable(value: object) -> object: ...
 def make_storable(value: object) -> object:
-    """A text or JSON that PostgreSQL holds: what it cannot hold is shown as � or becomes null.
+    """Return a text or JSON that PostgreSQL can store: bad characters become �, bad values null.
 
-    Never raises: what happened must be written down whatever an agent put into it.
+    Never raises, because events must be recorded whatever an agent put into them.
     """
     return _storable(value, depth=0)
 
@@ -67,5 +67,5 @@ def _storable(value: object, depth: int) -> object:  # noqa: PLR0911 -- a line f
 
 
 def _is_number(value: int | float) -> bool:  # noqa: PYI041 -- the checker tells them apart
-    """Whether JSON has this number, at a length that anybody reads."""
+    """Whether a number is finite and of a readable length."""
     return math.isfinite(value) if isinstance(value, float) else value.bit_length() <= MAX_BITS

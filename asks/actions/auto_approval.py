@@ -1,9 +1,11 @@
-"""Lets an action pass that the policy asks nobody about: a grant, told to the next turn as such.
+"""Grant an action that the policy allows without asking, and report it to the next turn.
 
-It is no verdict: no person decided, and none is named.
+No verdict is recorded, because no person decided.
 """
 
 from __future__ import annotations
+
+from django.utils.translation import gettext as _
 
 from agents import actors, inbox
 from agents.events.log import record_event
@@ -20,10 +22,10 @@ from asks.policies.versions import Ruling
 def allow_action(
     session: LockedSession, run: Run, draft: AskDraft, action: BoundAction | None, ruling: Ruling
 ) -> bool:
-    """Grant an action that the policy allows. False if a person should be asked instead.
+    """Grant an action that the policy allows. Return False if a person must be asked instead.
 
-    That is the case if this run was allowed this very action before and proposes it again: an agent
-    that ignores what it is allowed would go in circles that nobody sees.
+    A person is asked if this run proposes an action that it was already allowed. Otherwise an agent
+    that ignores its grants could loop without anybody noticing.
     """
     if action is None or draft.action is None or draft.action.always_asks:
         return False
@@ -45,13 +47,15 @@ def _report(
     *,
     key: str,
 ) -> None:
-    why = f"Policy version {ruling.version} asks nobody: {ruling.why}."
+    why = _("Policy version {version} allows this without asking: {why}.").format(
+        version=ruling.version, why=ruling.why
+    )
     record_event(
         session,
         "allowed",
         actor=actors.policy(ruling.version),
         run=run,
-        text=f"{action.operation}: allowed. {why}",
+        text=_("{operation}: allowed. {why}").format(operation=action.operation, why=why),
         data={"operation": action.operation, "params": action.params, "why": ruling.why},
     )
     option = _approving(draft)
@@ -77,6 +81,6 @@ def _report(
 
 
 def _approving(draft: AskDraft) -> OptionDraft:
-    """The option that a person would have chosen, so that the protocol can say it its own way."""
+    """Return the approving option, so that each protocol can report the approval in its own form."""
     approving = (option for option in draft.options if option.meaning == Meaning.APPROVE)
-    return next(approving, OptionDraft("", "Allowed", meaning=Meaning.APPROVE))
+    return next(approving, OptionDraft("", _("Allowed"), meaning=Meaning.APPROVE))

@@ -1,8 +1,8 @@
-"""What an answer is bound to: the exact action, the policy and the run it was asked in.
+"""Bind an answer to the exact action, the policy and the run of the question.
 
-The action hash is SHA-256 over the RFC 8785 canonical JSON of {"operation", "params"}, and "files"
-where content is bound too, with the prefix ``v1:``. NaN, infinities and what JSON cannot say are
-refused, never rounded.
+The action hash is SHA-256 over the RFC 8785 canonical JSON of {"operation", "params"}, with "files"
+if file content is bound too, and has the prefix ``v1:``. NaN, infinities and values that JSON cannot
+represent are rejected, never rounded.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import rfc8785
+from django.utils.translation import gettext as _
 
 from agents.lifecycle import RunStatus
 from agents.models import Agent, Run, Session
@@ -29,17 +30,17 @@ PREFIX = "v1:"
 MAX_DEPTH = 32
 MAX_BYTES = 256 * 1024
 MAX_KEYS = 10_000
-#: The largest whole number that every JSON reader keeps as it is.
+#: The largest integer that every JSON parser keeps exactly.
 LARGEST = 2**53 - 1
 
 
 class Unhashable(ValueError):
-    """Params that have no canonical form, with what is wrong with them."""
+    """Params that have no canonical form. The message says why."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What was shown with an approval and must come back with its answer."""
+    """The values that are shown with an approval and that its answer must echo."""
 
     action_hash: str
     policy_version: int
@@ -70,21 +71,22 @@ def bind_action(agent: Agent, action: ActionDraft, ruling: Ruling) -> BoundActio
 
 
 def action_hash(operation: str, params: Json, files: Mapping[str, str] | None = None) -> str:
-    """The digest of an action, with the digests of the files it names. Raises Unhashable."""
+    """Return the digest of an action and of the files it names. Raises Unhashable."""
     action = {"operation": operation, "params": params}
     whole = {**action, "files": dict(files)} if files else action
     return PREFIX + hashlib.sha256(canonical_action_json(whole)).hexdigest()
 
 
 def canonical_action_json(value: Json) -> bytes:
-    """RFC 8785 canonical JSON. Raises Unhashable for what has none, or is beyond the bounds above."""
+    """Return RFC 8785 canonical JSON. Raises Unhashable if there is none, or beyond a limit above."""
     _check(value)
     try:
         encoded = rfc8785.dumps(value)
     except rfc8785.CanonicalizationError as error:
-        raise Unhashable(f"This is not JSON: {error}.") from error
+        raise Unhashable(_("This is not JSON: {error}.").format(error=error)) from error
     if len(encoded) > MAX_BYTES:
-        raise Unhashable(f"The params are {len(encoded)} bytes; {MAX_BYTES} are the most.")
+        why = _("The params have {size} bytes; the limit is {most}.")
+        raise Unhashable(why.format(size=len(encoded), most=MAX_BYTES))
     return encoded
 
 
@@ -93,11 +95,13 @@ def _check(value: Json) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > MAX_DEPTH:
-            raise Unhashable(f"The params are nested deeper than {MAX_DEPTH}.")
+            why = _("The params are nested deeper than {most} levels.")
+            raise Unhashable(why.format(most=MAX_DEPTH))
         inner = _inside(part)
         keys += len(inner)
         if keys > MAX_KEYS:
-            raise Unhashable(f"The params have more than {MAX_KEYS} keys and items.")
+            why = _("The params have more than {most} keys and items.")
+            raise Unhashable(why.format(most=MAX_KEYS))
         waiting.extend((piece, depth + 1) for piece in inner)
         _check_piece(part)
 
@@ -111,23 +115,23 @@ def _inside(part: Json) -> Sequence[Any]:
 def _check_piece(part: Json) -> None:
     texts = part if isinstance(part, dict) else [part]
     if any(isinstance(text, str) and not is_storable(text) for text in texts):
-        raise Unhashable("A text holds a NUL or half of a character.")
+        raise Unhashable(_("A text contains a character that cannot be stored."))
     if isinstance(part, float) and not math.isfinite(part):
-        raise Unhashable(f"{part} is no number in JSON.")
+        raise Unhashable(_("{value} is not a number in JSON.").format(value=part))
     if isinstance(part, int) and abs(part) > LARGEST:
-        raise Unhashable("A whole number is larger than 2^53 - 1: say it as a text.")
+        raise Unhashable(_("An integer is larger than 2^53 - 1. Send it as text."))
 
 
 def run_version(run: Run) -> str:
-    """Which claim of which run: it moves with every new run and every take-over.
+    """Return "number.epoch" of a run. It changes with every new run and every takeover.
 
-    A queued run already has the version of the claim that is to come.
+    A queued run already has the version of its next claim.
     """
     return f"{run.number}.{run.epoch + (run.status == RunStatus.QUEUED)}"
 
 
 def newest_run(session: Session, known: Run) -> Run:
-    """The newest run of a locked session, which is often the one at hand."""
+    """Return the newest run of a locked session. No query is needed if ``known`` is the newest."""
     if known.number == session.run_count:
         return known
     return Run.objects.get(session=session, number=session.run_count)
@@ -138,12 +142,12 @@ def gate_of(ask: Ask) -> Gate | None:
 
 
 def shown_binding(gate: Gate) -> Binding:
-    """The binding as it was shown."""
+    """Return the binding that was shown with the question."""
     return Binding(gate.action_hash, gate.policy_version, gate.run_version)
 
 
 def present_binding(session: Session, ask: Ask, gate: Gate) -> Binding:
-    """Return the binding as the world is now: the files' content, the policy, the newest run."""
+    """Return the binding under the present file content, policy and newest run."""
     files = bound_files.rehash_files(session.agent, gate.files)
     digest = action_hash(gate.operation, restore_params(gate.params), files)
     return binding_now(session, ask, digest)
@@ -159,9 +163,9 @@ def binding_now(session: Session, ask: Ask, digest: str) -> Binding:
 
 
 def restore_params(params: Json) -> Json:
-    """Params as they were before PostgreSQL stored them: it writes 1e21 as a whole number.
+    """Return params as they were before PostgreSQL stored them: it writes 1e21 as an integer.
 
-    Whole numbers as large as that are refused when an action is bound, so this was a float.
+    ``bind_action`` rejects integers that large, so the value must have been a float.
     """
     if isinstance(params, dict):
         return {key: restore_params(inner) for key, inner in params.items()}
@@ -173,12 +177,12 @@ def restore_params(params: Json) -> Json:
 
 
 def is_complete_echo(echo: object) -> bool:
-    """Whether what came back has every part of a binding, whatever they say."""
+    """Whether an echo has a value for every part of a binding."""
     return all(_part(echo, name) for name in NAMES)
 
 
 def echo_matches(echo: object, binding: Binding) -> bool:
-    """Whether what came back says exactly this. Numbers may come back from a form as text."""
+    """Whether an echo equals a binding. A form may echo numbers as text."""
     return all(_part(echo, name) == str(value) for name, value in binding.as_echo().items())
 
 

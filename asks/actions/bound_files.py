@@ -1,7 +1,7 @@
-"""Files that an action names, bound by what is in them: an approval is for these bytes.
+"""Bind the files that an action names by their content: an approval covers exactly these bytes.
 
-Only plain files under the agent's own folder are read, never through a symbolic link. What cannot
-be bound is said on the card, in the same place as the digests.
+Only plain files in the agent's folder are read, and no symbolic link is followed. The card shows
+why a file cannot be bound, in place of its digest.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from asks.signed_channel import safe_files
 MOST_NAMES = 40
 MOST_BYTES = 8 * 1024 * 1024
 MISSING = "missing"
+#: Followed by the reason, which is never translated: it is hashed with the action.
 UNBOUND = "unbound: "
 
 
 def hash_files(agent: Agent, action: ActionDraft, ruling: Ruling) -> dict[str, str]:
-    """{path as it was named: "sha256:…", "missing" or "unbound: why"}, of what an action names.
+    """Return {path as named: "sha256:…", "missing" or "unbound: reason"} for the files of an action.
 
-    The draft names files, and the policy names params that do.
+    The paths come from the draft and from the params that the policy lists in ``bind_files``.
     """
     bind = ruling.rule.bind_files if ruling.rule else ()
     names = dict.fromkeys([*action.files, *files_named_in(action.params, bind)])
@@ -36,15 +37,15 @@ def hash_files(agent: Agent, action: ActionDraft, ruling: Ruling) -> dict[str, s
 
 
 def rehash_files(agent: Agent, files: Mapping[str, str]) -> dict[str, str]:
-    """The same files as they are now."""
+    """Return the digests of the same files now."""
     return {name: digest_file(agent, name) for name in files}
 
 
 def digest_file(agent: Agent, name: str) -> str:
-    """What is in a file now, or why it cannot be bound."""
+    """Return the digest of a file's present content, or the reason why it cannot be bound."""
     root = agent.settings.get("cwd") if isinstance(agent.settings, dict) else None
     if not isinstance(root, str) or not root:
-        return f"{UNBOUND}the agent has no folder of its own"
+        return f"{UNBOUND}the agent has no folder"
     try:
         parts = _parts(name, root)
         return f"sha256:{hashlib.sha256(_content(root, parts)).hexdigest()}"
@@ -68,7 +69,7 @@ def _parts(name: str, root: str) -> tuple[str, ...]:
 
 
 def _content(root: str, parts: tuple[str, ...]) -> bytes:
-    """The bytes of a file, every folder on the way opened without following a link."""
+    """Return the bytes of a file. No folder on the path is opened through a symbolic link."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -83,14 +84,14 @@ def _content(root: str, parts: tuple[str, ...]) -> bytes:
 
 
 def files_named_in(params: Json, bind: Iterable[str]) -> list[str]:
-    """The files that params by these names speak of, in their order."""
+    """Return the file names in the params listed in ``bind``, in that order."""
     values = [params[name] for name in bind if isinstance(params, dict) and name in params]
     flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
     return [name for text in flat if isinstance(text, str) for name in _words(text)]
 
 
 def _words(text: str) -> list[str]:
-    """A path as it is; of a command every word that may be one."""
+    """Return a single path unchanged, or every word of a command that may be a path."""
     try:
         words = shlex.split(text)
     except ValueError:

@@ -1,6 +1,4 @@
-"""What changed between an ask and the one that stands in its place, for the person who looked at the
-first and is asked about the second.
-"""
+"""Compare an ask with its replacement, for the person who saw the first and must answer the second."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from asks.actions import binding
 from asks.models import Ask, Policy
 
 Sign = Literal["", "-", "+"]
-#: Beyond these, texts are compared by lines, and further changed values are only counted.
+#: Longer texts are compared by lines. Further changed values are left out.
 MOST_WORDS = 3000
 MOST_CHANGES = 100
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
@@ -23,7 +21,7 @@ _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text: in both ("") or only before ("-") or only now ("+")."""
+    """A part of a text: in both texts (""), only in the old one ("-") or only in the new one ("+")."""
 
     sign: Sign
     text: str
@@ -31,7 +29,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class ValueChange:
-    """A value that differs. ``path`` is like ``to.address[0]``; a side that has none is None."""
+    """A value that differs, with a path like ``to.address[0]``. A missing side is None."""
 
     path: str
     before: Any
@@ -42,7 +40,7 @@ class ValueChange:
 
 @dataclass(frozen=True)
 class Difference:
-    """What moved. Empty parts did not."""
+    """The changed parts of an ask. Unchanged parts are empty."""
 
     prompt: tuple[Piece, ...] = ()
     params: tuple[ValueChange, ...] = ()
@@ -59,7 +57,7 @@ class Difference:
 
 
 def compare_asks(before: Ask, now: Ask) -> Difference:
-    """All that differs between two asks, each with its gate."""
+    """Return every difference between two asks and their gates."""
     was, present = binding.gate_of(before), binding.gate_of(now)
     prompt = compare_words(before.prompt, now.prompt) if before.prompt != now.prompt else ()
     if was is None or present is None:
@@ -81,18 +79,18 @@ def _moved(before: Json, now: Json) -> Json:
 
 
 def _policies(agent_id: int, before: int, now: int) -> dict[str, Any]:
-    """Why the policy changed, and what in it. Nothing is read when it did not."""
+    """Return the reasons for the policy changes and the changed rules. No query without a change."""
     if before == now:
         return {}
     rows = Policy.objects.filter(agent=agent_id, version__in=[before, *range(before + 1, now + 1)])
-    found = {row.version: row for row in rows}
-    whys = tuple(found[version].why for version in sorted(found) if version > before)
-    rules = [found[version].rules if version in found else {} for version in (before, now)]
+    policies = {row.version: row for row in rows}
+    whys = tuple(policies[version].why for version in sorted(policies) if version > before)
+    rules = [policies[version].rules if version in policies else {} for version in (before, now)]
     return {"policy_whys": whys, "rules": tuple(compare_values(*rules))[:MOST_CHANGES]}
 
 
 def compare_words(before: str, now: str) -> tuple[Piece, ...]:
-    """Two texts as one, by words."""
+    """Merge two texts into one sequence of common, removed and added pieces."""
     split = _WORD.findall
     if len(before) + len(now) > MOST_WORDS * 4 or len(split(before)) + len(split(now)) > MOST_WORDS:
         return tuple(_pieces(before.splitlines(keepends=True), now.splitlines(keepends=True)))
@@ -112,7 +110,7 @@ def _pieces(before: Sequence[str], now: Sequence[str]) -> Iterator[Piece]:
 
 
 def compare_values(before: Json, now: Json, path: str = "") -> Iterator[ValueChange]:
-    """Every value of two JSON values that differs, by its path."""
+    """Yield every difference between two JSON values, with its path."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted(before.keys() | now.keys()):
             yield from _inside(before, now, key, f"{path}.{key}" if path else str(key))

@@ -1,13 +1,16 @@
-"""A call that an owner changes before approving it: whether the change fits, and what it comes to.
+"""Validate a call that an owner edits before approving it, and hash the edited action.
 
-Types are kept: a number stays a number and null stays null, unless the tool's schema says of that
-place which types it takes. Names come and go only where the schema has them. What names a file that
-is bound stays as it is, for its content was bound with it.
+Types are kept: a number stays a number and null stays null, unless the tool's schema names the types
+of that place. Properties can be added or removed only if the schema defines them. The name of a bound
+file cannot change, because the file's content is part of the binding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents.text.canonical_json import Json
 from asks.actions import binding, bound_files, schema
@@ -16,28 +19,28 @@ from asks.actions.schema_lookup import SchemaPlace, json_type_of
 from asks.models import Ask, Gate
 from asks.policies import versions
 
-_WORDS = {
-    "string": "text",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
+_TYPE_NAMES = {
+    "string": gettext_noop("text"),
+    "number": gettext_noop("a number"),
+    "boolean": gettext_noop("true or false"),
+    "null": gettext_noop("null"),
+    "array": gettext_noop("a list"),
+    "object": gettext_noop("an object"),
 }
 
 
 def asked_params(gate: Gate) -> Json:
-    """The params as they were asked about."""
+    """Return the params shown with the question."""
     return binding.restore_params(gate.params)
 
 
 def edited_action_hash(gate: Gate, params: Json) -> str:
-    """The digest of a gate's action with other params. Raises binding.Unhashable."""
+    """Return the digest of a gate's action with other params. Raises binding.Unhashable."""
     return binding.action_hash(gate.operation, params, gate.files)
 
 
 def is_edited(gate: Gate, params: Json) -> bool:
-    """Whether these are other params than were asked about."""
+    """Whether these params differ from the ones shown with the question."""
     try:
         return edited_action_hash(gate, params) != edited_action_hash(gate, asked_params(gate))
     except binding.Unhashable:
@@ -45,23 +48,24 @@ def is_edited(gate: Gate, params: Json) -> bool:
 
 
 def find_edit_flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
-    """What is wrong with changed params, one flaw for each place; none if they can be approved."""
+    """Return the errors of edited params, one for each path. Empty if they can be approved."""
     try:
         edited_action_hash(gate, params)
     except binding.Unhashable as error:
         return [Flaw("", str(error))]
-    found = list(_moved(asked_params(gate), params, SchemaPlace(gate.schema, gate.schema), ""))
+    flaws = list(_moved(asked_params(gate), params, SchemaPlace(gate.schema, gate.schema), ""))
     if gate.schema is not None:
-        found += schema.find_flaws(gate.schema, params)
-    found += _other_files(ask, gate, params)
-    return list({flaw.path: flaw for flaw in reversed(found)}.values())[::-1]
+        flaws += schema.find_flaws(gate.schema, params)
+    flaws += _other_files(ask, gate, params)
+    return list({flaw.path: flaw for flaw in reversed(flaws)}.values())[::-1]
 
 
 def _moved(before: Json, now: Json, place: SchemaPlace, path: str) -> Iterator[Flaw]:
-    """Values whose type is another now, and names that nobody knows."""
+    """Yield an error for each changed type, and for each missing or unknown name."""
     allowed = place.types or {json_type_of(before)}
     if json_type_of(now) not in allowed:
-        yield Flaw(path, f"It must be {' or '.join(_WORDS[name] for name in sorted(allowed))}.")
+        types = _(" or ").join(_(_TYPE_NAMES[name]) for name in sorted(allowed))
+        yield Flaw(path, _("It must be {}.").format(types))
     elif isinstance(now, dict):
         yield from _names(before if isinstance(before, dict) else {}, now, place, path)
     elif isinstance(now, list):
@@ -72,13 +76,13 @@ def _names(
     before: dict[str, Json], now: dict[str, Json], place: SchemaPlace, path: str
 ) -> Iterator[Flaw]:
     for name in sorted(before.keys() - now.keys() - place.names):
-        yield Flaw(join_path(path, name), "It is missing.")
+        yield Flaw(join_path(path, name), _("It is missing."))
     for name, value in now.items():
         here = place.member(name)
         if name in before:
             yield from _moved(before[name], value, here, join_path(path, name))
         elif here.here is None:
-            yield Flaw(join_path(path, name), "The agent sent no such value.")
+            yield Flaw(join_path(path, name), _("The agent did not send this value."))
 
 
 def _items(before: list[Json], now: list[Json], place: SchemaPlace, path: str) -> Iterator[Flaw]:
@@ -87,13 +91,16 @@ def _items(before: list[Json], now: list[Json], place: SchemaPlace, path: str) -
         if before:
             yield from _moved(before[min(number, len(before) - 1)], value, here, at)
         elif here.here is None:
-            yield Flaw(at, "Nothing says what may stand in this list.")
+            yield Flaw(at, _("It is not known what this list may contain."))
 
 
 def _other_files(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
-    """A change of what names bound files. The policy in force is the one that it was asked under."""
+    """Return an error for each param whose file names changed.
+
+    The policy in force is the one that the ask was bound to: otherwise its answer is stale.
+    """
     rule = versions.policy_in_force(ask.agent_id).document.rule_for(gate.operation)
-    why = "It names what is bound by its content. It can be approved or denied as it is."
+    why = _("It names a file whose content is bound. Approve or deny the call as it is.")
     return [
         Flaw(name, why)
         for name in (rule.bind_files if rule else ())

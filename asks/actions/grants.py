@@ -1,11 +1,12 @@
-"""Grants: the right to do exactly one approved thing once. Who carries it out takes the grant first.
+"""Grants: each is the right to perform one approved action once. Take the grant before acting.
 
-``begin_effect`` records that the grant is taken and commits, before anything is done;
-``finish_effect`` records how it ended. What a finished run began and never ended may or may not have
-happened: it is never repeated by itself, a person is asked (``asks.actions.interrupted``).
+``begin_effect`` records that the grant is taken, and commits, before the action starts.
+``finish_effect`` records the result. An effect that a finished run began and never ended may or may
+not have happened. It is never repeated automatically; a person is asked
+(``asks.actions.interrupted``).
 
-The digest that counts is made here of what is about to be done, with files read again. Whatever
-differs from what was approved has no grant.
+The digest is computed here from the action about to be performed, and its files are read again. An
+action that differs from the approved one has no grant.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import JSONField, Value
+from django.utils.translation import gettext as _
 
 from agents import actors, claims
 from agents.db import statements
@@ -34,14 +36,14 @@ from asks.policies import versions
 
 @dataclass(frozen=True)
 class Begun:
-    """Something allowed that is being done."""
+    """An allowed action in progress."""
 
     redemption_id: int
     grant: Grant
 
 
 def mint_grant(session: Session, ask: Ask, gate: Gate, edit: dict[str, Json] | None = None) -> None:
-    """The grant of an approval, in its transaction; of the changed call, if its verdict has one."""
+    """Create the grant of an approval, in its transaction; with ``edit``, for the edited call."""
     grant = Grant(
         session=session,
         ask=ask,
@@ -75,9 +77,9 @@ def grant_by_policy(
 def redeem_grant(
     *, session_id: int, operation: str, params: Json, fence: Fence | None = None
 ) -> Grant | None:
-    """Take the grant for exactly this action; None when there is none that was not taken before.
+    """Take the grant for exactly this action. Return None if no unused grant covers it.
 
-    It is committed when this returns, so only then may the action be carried out.
+    Perform the action only after this returns: the redemption is committed by then.
     """
     begun = begin_effect(session_id=session_id, operation=operation, params=params, fence=fence)
     return begun.grant if begun else None
@@ -92,10 +94,10 @@ def begin_effect(
     fence: Fence | None = None,
     quiet: bool = False,
 ) -> Begun | None:
-    """Take a grant and write down, for good, that its action is being done from now on.
+    """Take a grant, and commit that its action starts now. Return None if it must not start.
 
-    With a ``fence`` only as long as that claim holds. None means: do not do it. It is said in the
-    thread, unless ``quiet``: where a person is asked at once instead.
+    With a ``fence``, the claim must still hold. A refusal is shown in the thread, unless ``quiet``:
+    use that if a person is asked immediately instead.
     """
     session = lock_session(session_id)
     run = claims.held_run(fence) if fence else None
@@ -114,30 +116,30 @@ def begin_effect(
 
 @transaction.atomic(savepoint=False)
 def finish_effect(begun: Begun, *, happened: bool, detail: str = "") -> bool:
-    """Write down how it ended. False when a person has been asked about it meanwhile.
+    """Record the result of an effect. Return False if a person has been asked about it meanwhile.
 
-    Part of the caller's transaction, if there is one: what else comes of the end is written with it.
+    This joins the caller's transaction, so that other consequences are stored with the result.
     """
     taken = _TAKEN.all(begun.redemption_id)[0]
     session = lock_session(taken.grant.session_id)
     if _EFFECT.rows(taken.pk):
         return False
     end = EffectEnd.DONE if happened else EffectEnd.FAILED
-    words = str(make_storable(detail))[:2000]
-    statements.insert(Effect(redemption=taken, end=end, detail=words))
+    text = str(make_storable(detail))[:2000]
+    statements.insert(Effect(redemption=taken, end=end, detail=text))
     record_event(
         session,
         "effect",
         actor=actors.agent(session.agent),
         run=taken.run,
         text=f"{taken.grant.operation}: {end.label.lower()}.",
-        data={"operation": taken.grant.operation, "end": end.value, "detail": words},
+        data={"operation": taken.grant.operation, "end": end.value, "detail": text},
     )
     return True
 
 
 def _that_allow(session: Session, operation: str, params: Json) -> Iterator[Grant]:
-    """Grants of a locked session that were not taken and are for exactly this, oldest first."""
+    """Yield the unused grants of a locked session for exactly this action, oldest first."""
     for grant in _UNUSED.all(session.pk, operation):
         files = bound_files.rehash_files(session.agent, grant.files)
         if _digest(operation, params, files) == grant.action_hash:
@@ -162,7 +164,7 @@ def _digest(operation: str, params: Json, files: dict[str, str]) -> str:
 
 
 def _by_policy_now(session: Session, operation: str, params: Json) -> Grant | None:
-    """Grant an action that the present policy allows; it needs no prior approval."""
+    """Grant an action that the present policy allows. It needs no prior approval."""
     if not _digest(operation, params, {}):
         return None
     action = ActionDraft(operation, params)
@@ -181,10 +183,10 @@ def _say_refused(session: LockedSession, run: Run | None, operation: str) -> Non
         actor="system",
         run=run,
         text=str(make_storable(operation))[:200],
-        data={"why": "nobody approved exactly this, or it was done already; it was not done"},
+        data={"why": _("no unused approval covers exactly this action; it was not performed")},
     )
 
 
 def _json(params: Json) -> Json:
-    """JSON's null, which Django would otherwise write as SQL's."""
+    """Return params ready for a JSONField. Django would store None as SQL NULL, not as JSON null."""
     return Value(None, JSONField()) if params is None else params

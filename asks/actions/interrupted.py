@@ -1,4 +1,4 @@
-"""Finds what was begun and never ended, and asks a person what became of it."""
+"""Ask a person about effects that began and have no recorded end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from agents import transitions
 from agents.db.expressions import ClockNow
@@ -18,27 +19,29 @@ from asks.drafts import AskDraft, OptionDraft
 from asks.models import Effect, EffectEnd, Redemption
 
 BATCH = 100
-#: What no run was said to do is asked about after this time.
+#: How long an effect that belongs to no run may take before a person is asked about it.
 PATIENCE = timedelta(hours=1)
-OPTIONS = (
-    OptionDraft("happened", "It happened"),
-    OptionDraft("did-not-happen", "It did not happen", "Nothing is repeated by saying so."),
-)
 
 
 def ask_about_interrupted() -> int:
-    """Ask about every effect whose run is over without an end; how many. Safe to run anywhere."""
+    """Ask about every effect whose run ended before reporting its end. Return how many.
+
+    Safe to call from several processes at once.
+    """
     return sum(_ask_about(*row) for row in _ALL.rows())
 
 
 def ask_about_session(session_id: int) -> int:
-    """The same for one session, whose lock is waited for: its turn goes on from the answers."""
-    taken = _OF_SESSION.rows(session_id)
-    return sum(_ask_about(session_id, redemption, wait=True) for (redemption,) in taken)
+    """Ask about the interrupted effects of one session, and wait for its lock. Return how many.
+
+    The turn continues from the answers, so none may be skipped because the session is busy.
+    """
+    rows = _OF_SESSION.rows(session_id)
+    return sum(_ask_about(session_id, redemption_id, wait=True) for (redemption_id,) in rows)
 
 
 def _without_end() -> QuerySet[Redemption]:
-    """Begun by a claim that does not hold any more, and no end written down."""
+    """Return redemptions without a recorded end whose claim no longer holds."""
     under_way = Q(run__status=RunStatus.RUNNING, run__epoch=F("epoch"))
     recent = Q(run=None, redeemed_at__gt=ClockNow() - PATIENCE)
     lost = Redemption.objects.filter(effect=None).exclude(under_way).exclude(recent)
@@ -70,17 +73,26 @@ def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bo
     return True
 
 
+def _options() -> tuple[OptionDraft, ...]:
+    return (
+        OptionDraft("happened", _("It happened")),
+        OptionDraft(
+            "did-not-happen", _("It did not happen"), _("Nothing is repeated if you choose this.")
+        ),
+    )
+
+
 def _draft(taken: Redemption) -> AskDraft:
-    """What the owner is told. What the agent named is shown as data, never as our words."""
+    """Return the question for the owner. Text from the agent appears only as data."""
     grant = taken.grant
     return AskDraft(
         request_key=f"effect:{taken.pk}",
-        prompt=(
-            "An approved action was begun, and its run ended before it said how that went. "
-            "**It may or may not have happened.** It is not done again by itself. "
-            "Please look, and say what you found."
+        prompt=_(
+            "An approved action was started, but its run ended before it reported the result. "
+            "**It may or may not have happened.** It will not be repeated automatically. "
+            "Please check, and report what you found."
         ),
-        options=OPTIONS,
+        options=_options(),
         free_text=True,
         context={"operation": grant.operation, "params": grant.params},
     )

@@ -1,9 +1,9 @@
-"""JSON Schemas of an operation's params: whether one can be used, and whether params fit it.
+"""Check the JSON Schema of an operation's params, and validate params against it.
 
-A schema comes from an agent, so it must not be able to do more than say no. Nothing is fetched for
-a ``$ref``; patterns run on an engine whose time grows with the text and no faster; and there is an
-end to how often references are followed, and how deep. Python's own end is none to rely on: where
-it is reached inside ``referencing``'s Rust, it is a panic that is no ``Exception``.
+A schema comes from an agent, so it may do no more than reject values. No ``$ref`` is fetched.
+Patterns run on an engine whose time is linear in the length of the text. The number and the depth of
+references are limited. Python's recursion limit is not enough: if it is reached inside the Rust code
+of ``referencing``, the panic is not an ``Exception``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
@@ -26,14 +28,14 @@ from asks.actions import binding
 
 MAX_BYTES = 32 * 1024
 MOST_REFERENCES = 2_000
-#: Keywords inside each other: three for each level that params may have (``binding.MAX_DEPTH``).
+#: Nested keywords: three for each level that params may have (``binding.MAX_DEPTH``).
 DEEPEST = 100
 MOST_FLAWS = 20
-#: Keywords that are not supported: the first runs patterns on an engine that can take for ever.
+#: Unsupported keywords. The first runs patterns on an engine with exponential worst-case time.
 UNSUPPORTED = frozenset(
     {"patternProperties", "$dynamicRef", "unevaluatedProperties", "unevaluatedItems"}
 )
-#: What a gate keeps instead of a schema that cannot be used. Nothing fits it.
+#: Stored with a gate in place of an unusable schema. No params fit it.
 UNUSABLE = False
 _Check = Callable[[Json, Json, Json, Json], Iterable[ValidationError] | None]
 _KEYWORDS: dict[str, _Check] = dict(Draft202012Validator.VALIDATORS)
@@ -42,18 +44,18 @@ _extend: Callable[..., Json] = extend
 
 @dataclass(frozen=True)
 class Flaw:
-    """What is wrong with a value. ``path`` is like ``to.address[0]``, empty for the whole."""
+    """An error of a value. ``path`` is like ``to.address[0]``, or empty for the whole."""
 
     path: str
     why: str
 
 
 class _TooMuch(Exception):
-    """References lead on and on, or too deep."""
+    """Too many references, or nested too deep."""
 
 
 def usable_schema(schema: Json) -> Json:
-    """The schema as it is kept with a gate: None if there is none, ``UNUSABLE`` if it is no good."""
+    """Return the schema to store with a gate: None without one, ``UNUSABLE`` for an invalid one."""
     if schema is None:
         return None
     try:
@@ -66,12 +68,12 @@ def usable_schema(schema: Json) -> Json:
 
 
 def find_flaws(schema: Json, params: Json) -> list[Flaw]:
-    """What in params does not fit a schema that is usable: ``MOST_FLAWS`` at the most."""
+    """Return the errors of params under a usable schema, at most ``MOST_FLAWS``."""
     try:
         found = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
         return [_in_words(error) for error in found]
-    except Exception:  # noqa: BLE001 -- what a reference leads to may be anything, and nothing fits it
-        return [Flaw("", "The tool's schema cannot be followed, so this cannot be checked.")]
+    except Exception:  # noqa: BLE001 -- a reference may point at anything; reject the params
+        return [Flaw("", _("The tool's schema cannot be evaluated, so this cannot be validated."))]
 
 
 def _keys(part: Json) -> Iterator[str]:
@@ -84,7 +86,7 @@ def _keys(part: Json) -> Iterator[str]:
 
 
 def _without_dialect(part: Json) -> Json:
-    """The same without ``$schema``, by which a part could choose a validator of its own."""
+    """Return a schema without ``$schema``, with which a part could select another validator."""
     if isinstance(part, dict):
         named = part.get("$schema")
         return {
@@ -122,72 +124,76 @@ def _checker(schema: Json) -> Json:
     return checker(schema, registry=Registry())
 
 
-def _pattern(_: Json, pattern: str, value: Json, __: Json) -> Iterator[ValidationError]:
+def _pattern(
+    _validator: Json, pattern: str, value: Json, _schema: Json
+) -> Iterator[ValidationError]:
     if not isinstance(value, str):
         return
     try:
         SchemaValidator(core_schema.str_schema(pattern=pattern)).validate_python(value)
     except NoMatch:
-        yield ValidationError(f"It must match the pattern {pattern[:200]}.")
+        yield ValidationError(
+            _("It must match the pattern {pattern}.").format(pattern=pattern[:200])
+        )
     except PatternError:
-        yield ValidationError("The form that the tool wants cannot be checked here.")
+        yield ValidationError(_("The tool's pattern for this value cannot be checked."))
 
 
-#: What is said of a value by the keyword it does not satisfy.
-_SAID = {
-    "type": "It must be {}.",
-    "minimum": "It must be at least {}.",
-    "maximum": "It must be at most {}.",
-    "exclusiveMinimum": "It must be more than {}.",
-    "exclusiveMaximum": "It must be less than {}.",
-    "multipleOf": "It must be a multiple of {}.",
-    "minLength": "It must have at least {} characters.",
-    "maxLength": "It must have at most {} characters.",
-    "minItems": "It must have at least {} items.",
-    "maxItems": "It must have at most {} items.",
-    "enum": "It must be one of {}.",
-    "const": "It must be {}.",
+#: The error sentence of each keyword.
+_SENTENCES = {
+    "type": gettext_noop("It must be {}."),
+    "minimum": gettext_noop("It must be at least {}."),
+    "maximum": gettext_noop("It must be at most {}."),
+    "exclusiveMinimum": gettext_noop("It must be more than {}."),
+    "exclusiveMaximum": gettext_noop("It must be less than {}."),
+    "multipleOf": gettext_noop("It must be a multiple of {}."),
+    "minLength": gettext_noop("It must have at least {} characters."),
+    "maxLength": gettext_noop("It must have at most {} characters."),
+    "minItems": gettext_noop("It must have at least {} items."),
+    "maxItems": gettext_noop("It must have at most {} items."),
+    "enum": gettext_noop("It must be one of {}."),
+    "const": gettext_noop("It must be {}."),
 }
 _TYPES = {
-    "string": "text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
+    "string": gettext_noop("text"),
+    "number": gettext_noop("a number"),
+    "integer": gettext_noop("a whole number"),
+    "boolean": gettext_noop("true or false"),
+    "null": gettext_noop("null"),
+    "array": gettext_noop("a list"),
+    "object": gettext_noop("an object"),
 }
 
 
 def _in_words(error: ValidationError) -> Flaw:
     keyword = str(error.validator)
-    wanted: Json = error.validator_value
-    given: Json = error.instance
+    expected: Json = error.validator_value
+    value: Json = error.instance
     path = path_of(error.absolute_path)
     if keyword == "required":
-        missing = next((name for name in wanted if name not in given), "")
-        return Flaw(join_path(path, missing), "It is missing.")
+        missing = next((name for name in expected if name not in value), "")
+        return Flaw(join_path(path, missing), _("It is missing."))
     if keyword == "additionalProperties":
         known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
-        extra = next((name for name in given if name not in known), "")
-        return Flaw(join_path(path, extra), "The tool takes no such value.")
-    if keyword in _SAID:
-        return Flaw(path, _SAID[keyword].format(_wanted(keyword, wanted))[:300])
+        extra = next((name for name in value if name not in known), "")
+        return Flaw(join_path(path, extra), _("The tool does not accept this value."))
+    if keyword in _SENTENCES:
+        return Flaw(path, _(_SENTENCES[keyword]).format(_expectation(keyword, expected))[:300])
     own = keyword == "pattern"
-    return Flaw(path, error.message[:300] if own else "It does not fit what the tool takes.")
+    return Flaw(path, error.message[:300] if own else _("It does not fit the tool's schema."))
 
 
-def _wanted(keyword: str, wanted: Json) -> str:
+def _expectation(keyword: str, expected: Json) -> str:
     if keyword == "type":
-        names = wanted if isinstance(wanted, list) else [wanted]
-        return " or ".join(_TYPES.get(name, str(name)) for name in names)
+        names = expected if isinstance(expected, list) else [expected]
+        return _(" or ").join(_(_TYPES.get(name, str(name))) for name in names)
     if keyword == "enum":
-        return ", ".join(json.dumps(one, ensure_ascii=False) for one in wanted)
-    return json.dumps(wanted, ensure_ascii=False)
+        return ", ".join(json.dumps(one, ensure_ascii=False) for one in expected)
+    return json.dumps(expected, ensure_ascii=False)
 
 
 def path_of(places: Iterable[str | int]) -> str:
-    """A place in JSON as it is read: ``to.address[0]``."""
+    """Return a path in JSON as text, such as ``to.address[0]``."""
     path = ""
     for place in places:
         path = f"{path}[{place}]" if isinstance(place, int) else join_path(path, place)
@@ -195,5 +201,5 @@ def path_of(places: Iterable[str | int]) -> str:
 
 
 def join_path(path: str, name: str) -> str:
-    """The place of a value by its name in the object at a place."""
+    """Return the path of a property of the object at ``path``."""
     return f"{path}.{name}" if path else name

@@ -1,7 +1,6 @@
-"""What a JSON Schema says of one place in params: which types, which values, which names.
+"""Look up the types, values and names that a JSON Schema allows at one place in params.
 
-It reads the schema without judging: what it finds are hints for a form and for keeping types;
-whether a value fits is said by ``asks.actions.schema``.
+The results are hints for a form and for keeping types. ``asks.actions.schema`` validates values.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 
 
 def json_type_of(value: Json) -> str:
-    """The JSON type of a value; whole numbers are numbers."""
+    """Return the JSON type of a value. Integers are numbers."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -30,34 +29,34 @@ def json_type_of(value: Json) -> str:
 
 @dataclass(frozen=True)
 class SchemaPlace:
-    """A place in params, with what a schema says of it. ``here`` is None where it says nothing."""
+    """A place in params, with its subschema in ``here``; None if the schema does not describe it."""
 
     root: Json
     here: Json
 
     @property
     def types(self) -> frozenset[str]:
-        """The types that it names; none where it names none."""
-        found: set[str] = set()
+        """The types that the schema names here. Empty if it names none."""
+        names: set[str] = set()
         for branch in self._branches():
             named = branch.get("type")
-            found |= {one for one in [named, *_list(named)] if isinstance(one, str)}
-            found |= {json_type_of(value) for value in _values(branch)}
-        return TYPES & {"number" if name == "integer" else name for name in found}
+            names |= {one for one in [named, *_list(named)] if isinstance(one, str)}
+            names |= {json_type_of(value) for value in _values(branch)}
+        return TYPES & {"number" if name == "integer" else name for name in names}
 
     @property
     def choices(self) -> list[Json]:
-        """The values that it lists, if it lists some."""
+        """The values that the schema lists here. Empty if it lists none."""
         return [value for branch in self._branches() for value in _values(branch)]
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that an object may have here."""
-        found = [_dict(branch.get("properties")) for branch in self._branches()]
-        return frozenset(name for names in found for name in names)
+        """The names of the properties that the schema defines here."""
+        objects = [_dict(branch.get("properties")) for branch in self._branches()]
+        return frozenset(name for properties in objects for name in properties)
 
     def member(self, name: str) -> SchemaPlace:
-        """The place of a value by its name."""
+        """Return the place of a property."""
         for branch in self._branches():
             properties = _dict(branch.get("properties"))
             if name in properties:
@@ -67,7 +66,7 @@ class SchemaPlace:
         return SchemaPlace(self.root, None)
 
     def item(self, number: int) -> SchemaPlace:
-        """The place of an item of a list."""
+        """Return the place of a list item, counted from 0."""
         for branch in self._branches():
             first = _list(branch.get("prefixItems"))
             if number < len(first):
@@ -77,7 +76,7 @@ class SchemaPlace:
         return SchemaPlace(self.root, None)
 
     def _branches(self) -> Iterator[dict[str, Json]]:
-        """The schema at this place and those that it is put together from."""
+        """Yield the subschema here and the subschemas that it refers to or combines."""
         waiting, seen = [self.here], 0
         while waiting and seen < MOST_BRANCHES:
             branch, seen = waiting.pop(0), seen + 1
@@ -95,21 +94,21 @@ def _values(branch: dict[str, Json]) -> list[Json]:
     return [*listed, branch["const"]] if "const" in branch else listed
 
 
-def _list(found: Json) -> list[Json]:
-    """A reference may lead to what is no schema, so nothing is taken for granted."""
-    return list(found) if isinstance(found, list) else []
+def _list(part: Json) -> list[Json]:
+    """Return a list, or an empty one: a reference may point at something that is not a schema."""
+    return list(part) if isinstance(part, list) else []
 
 
-def _dict(found: Json) -> dict[str, Json]:
-    return found if isinstance(found, dict) else {}
+def _dict(part: Json) -> dict[str, Json]:
+    return part if isinstance(part, dict) else {}
 
 
 def _followed(root: Json, reference: str) -> Json:
-    """What a reference within the schema leads to; None where it leads nowhere."""
+    """Resolve a reference within the schema. Return None if it points nowhere."""
     if not reference.startswith("#"):
         return None
-    found = root
+    part = root
     for step in reference.removeprefix("#").split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        part = part.get(name) if isinstance(part, dict) else None
+    return part

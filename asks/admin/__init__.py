@@ -1,4 +1,4 @@
-"""What auditors read in the admin. Each page is a module of its own; importing them registers them."""
+"""Admin pages for auditors. Importing the modules registers the pages."""
 
 from asks.admin import authority, decisions, ledger, policies
 

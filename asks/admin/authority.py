@@ -1,8 +1,9 @@
-"""Votes, delegations, grants and what became of deadlines, in the audit, to read."""
+"""Read-only admin pages of votes, delegations, grants, nudges and dismissed asks."""
 
 from __future__ import annotations
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from agents.read_only_admin import Audited, PersonFilter, linked
 from asks.admin.redacted import Redacted
@@ -15,7 +16,7 @@ class VoteAdmin(Redacted):
         "__str__",
         linked("ask"),
         linked("voter"),
-        linked("principal", "in the name of"),
+        linked("principal", _("on behalf of")),
         "meaning",
         "via",
         "cast_at",
@@ -60,12 +61,12 @@ class GrantAdmin(Redacted):
     search_fields = ("operation", "action_hash", "session__agent__slug")
     date_hierarchy = "made_at"
 
-    @admin.display(description="taken")
+    @admin.display(description=_("used at"))
     def taken_at(self, grant: Grant) -> object:
         redemption: Redemption | None = getattr(grant, "redemption", None)
         return redemption.redeemed_at if redemption else "-"
 
-    @admin.display(description="how it ended")
+    @admin.display(description=_("outcome"))
     def ended(self, grant: Grant) -> str:
         effect: Effect | None = getattr(getattr(grant, "redemption", None), "effect", None)
         return effect.get_end_display() if effect else "-"

@@ -1,4 +1,4 @@
-"""What was asked, decided and turned down, to read."""
+"""Read-only admin pages of asks, verdicts and refusals."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.admin import InboxItemAdmin
 from agents.models import InboxItem
 from agents.read_only_admin import AuditedTable, PersonFilter, linked
 from asks.actions import binding
-from asks.admin import authority, ledger, policies  # noqa: F401  with pages of their own
+from asks.admin import authority, ledger, policies  # noqa: F401  registers pages
 from asks.admin.exports import Exported
 from asks.admin.filters import OperationFilter, WaitingFilter, with_waiting
 from asks.admin.redacted import Redacted
@@ -94,29 +96,27 @@ class VerdictAdmin(Exported, Redacted):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return with_waiting(super().get_queryset(request))
 
-    @admin.display(ordering="ask__agent__slug")
+    @admin.display(description=gettext_lazy("agent"), ordering="ask__agent__slug")
     def agent(self, verdict: Verdict) -> str:
         return str(verdict.ask.agent)
 
-    @admin.display(ordering="ask__gate__operation")
+    @admin.display(description=gettext_lazy("operation"), ordering="ask__gate__operation")
     def operation(self, verdict: Verdict) -> str:
         gate = binding.gate_of(verdict.ask)
         return gate.operation if gate else "-"
 
-    @admin.display(ordering="waited")
+    @admin.display(description=gettext_lazy("waited"), ordering="waited")
     def waited(self, verdict: Verdict) -> str:
-        """In whole minutes; nobody knows since when an imported question waited."""
+        """Return the time from the ask to the verdict. An imported ask has no known start."""
         if verdict.ask.imported:
-            return "unknown"
+            return _("unknown")
         minutes = int((verdict.decided_at - verdict.ask.opened_at).total_seconds()) // 60
         hours, days = minutes // 60, minutes // 1440
-        return (
-            f"{days} d {hours % 24} h"
-            if days
-            else f"{hours} h {minutes % 60} min"
-            if hours
-            else f"{minutes} min"
-        )
+        if days:
+            return _("%(days)d d %(hours)d h") % {"days": days, "hours": hours % 24}
+        if hours:
+            return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes % 60}
+        return _("%(minutes)d min") % {"minutes": minutes}
 
 
 @admin.register(Refusal)
@@ -141,4 +141,4 @@ admin.site.unregister(InboxItem)
 
 @admin.register(InboxItem)
 class VerdictsOwedAdmin(Redacted, InboxItemAdmin):
-    """What is owed to sessions; among it verdicts, of which some are confidential."""
+    """The inbox of sessions. It contains verdicts, and some of those are confidential."""

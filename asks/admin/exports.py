@@ -1,7 +1,7 @@
-"""Decisions as CSV and JSON, for whoever audits them with other tools.
+"""Export decisions as CSV or JSON, for auditors who use other tools.
 
-A cell of a CSV file that a spreadsheet would run as a formula gets an apostrophe before it; JSON says
-everything verbatim. Both hold the same columns.
+Both formats have the same columns. In CSV, a cell that a spreadsheet would run as a formula gets a
+leading apostrophe. JSON contains every value verbatim.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.text.canonical_json import Json, iso_moment
 from asks.models import Anchor, Ask, LedgerRecord, Refusal, SignedFile, Verdict
@@ -93,15 +95,15 @@ _WITH: Mapping[type[Model], tuple[str, ...]] = {
 
 
 def _waited(ask: Ask, until: datetime) -> int | None:
-    """Seconds; None when nobody knows since when it waited."""
+    """Return the seconds that an ask waited; None for an imported ask, whose start is unknown."""
     return None if ask.imported else int((until - ask.opened_at).total_seconds())
 
 
-def rows(found: QuerySet[Any]) -> Iterator[dict[str, Any]]:
-    """Each row as {column: value}, in one query."""
-    columns = COLUMNS[found.model]
-    related = _WITH.get(found.model)
-    for row in (found.select_related(*related) if related else found)[:MOST_ROWS]:
+def rows(queryset: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows as {column: value}, in one query."""
+    columns = COLUMNS[queryset.model]
+    related = _WITH.get(queryset.model)
+    for row in (queryset.select_related(*related) if related else queryset)[:MOST_ROWS]:
         yield {name: _value(column(row)) for name, column in columns.items()}
 
 
@@ -109,12 +111,12 @@ def _value(value: Json) -> Json:
     return iso_moment(value) if isinstance(value, datetime) else value
 
 
-def as_csv(found: QuerySet[Any]) -> str:
-    """With a head line, as spreadsheets read it."""
+def as_csv(queryset: QuerySet[Any]) -> str:
+    """Return the rows as CSV with a header line."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, list(COLUMNS[found.model]))
+    writer = csv.DictWriter(file, list(COLUMNS[queryset.model]))
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows(found))
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows(queryset))
     return file.getvalue()
 
 
@@ -126,36 +128,36 @@ def _cell(value: Json) -> Json:
     return value
 
 
-def as_json(found: QuerySet[Any]) -> str:
-    return json.dumps(list(rows(found)), indent=1)
+def as_json(queryset: QuerySet[Any]) -> str:
+    return json.dumps(list(rows(queryset)), indent=1)
 
 
 class Exported(ExportedAdmin):
-    """Adds to an admin list that what is chosen can be taken away as CSV or JSON."""
+    """Adds actions to an admin list that export the selected rows as CSV or JSON."""
 
-    actions: Any = ("export_csv", "export_json")  # beside an audited list, which has none
+    actions: Any = ("export_csv", "export_json")  # an audited list has no other actions
 
-    @admin.action(description="Export as CSV", permissions=["view"])
+    @admin.action(description=gettext_lazy("Export as CSV"), permissions=["view"])
     def export_csv(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         return self._file(request, queryset, as_csv, "csv", "text/csv; charset=utf-8")
 
-    @admin.action(description="Export as JSON", permissions=["view"])
+    @admin.action(description=gettext_lazy("Export as JSON"), permissions=["view"])
     def export_json(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         return self._file(request, queryset, as_json, "json", "application/json")
 
     def _file(
         self,
         request: HttpRequest,
-        found: QuerySet[Any],
-        written: Callable[[QuerySet[Any]], str],
+        queryset: QuerySet[Any],
+        write: Callable[[QuerySet[Any]], str],
         ending: str,
         content_type: str,
     ) -> HttpResponse | None:
-        """None, with a message, when it is too much for one file."""
-        if found.count() > MOST_ROWS:
-            words = f"{MOST_ROWS} rows are the most for one file: filter the list first."
-            self.message_user(request, words, messages.ERROR)
+        """Return the file. If there are too many rows, show a message and return None."""
+        if queryset.count() > MOST_ROWS:
+            text = _("A file holds at most %(limit)d rows. Filter the list first.")
+            self.message_user(request, text % {"limit": MOST_ROWS}, messages.ERROR)
             return None
-        name = f"{found.model._meta.model_name}s.{ending}"
+        name = f"{queryset.model._meta.model_name}s.{ending}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return HttpResponse(written(found), content_type=content_type, headers=headers)
+        return HttpResponse(write(queryset), content_type=content_type, headers=headers)

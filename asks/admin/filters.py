@@ -1,4 +1,4 @@
-"""By what decisions are found in the audit beside their own columns: the operation, and the waiting."""
+"""Filters of decisions in the admin: by operation, and by the time that the ask waited."""
 
 from __future__ import annotations
 
@@ -9,49 +9,51 @@ from django.contrib import admin
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import DurationField, ExpressionWrapper, F, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from asks.admin import redaction
 from asks.models import Gate
 
 MOST_OPERATIONS = 100
-#: How long it waited: the word in the address, what is shown, from when on and until when.
+#: Ranges of waiting time: the value in the URL, the label, the minimum, and the exclusive maximum.
 WAITS: tuple[tuple[str, str, timedelta, timedelta | None], ...] = (
-    ("minutes", "under 5 minutes", timedelta(0), timedelta(minutes=5)),
-    ("hour", "5 minutes to an hour", timedelta(minutes=5), timedelta(hours=1)),
-    ("day", "an hour to a day", timedelta(hours=1), timedelta(days=1)),
-    ("week", "a day to a week", timedelta(days=1), timedelta(days=7)),
-    ("longer", "a week or longer", timedelta(days=7), None),
+    ("minutes", gettext_noop("under 5 minutes"), timedelta(0), timedelta(minutes=5)),
+    ("hour", gettext_noop("5 minutes to an hour"), timedelta(minutes=5), timedelta(hours=1)),
+    ("day", gettext_noop("an hour to a day"), timedelta(hours=1), timedelta(days=1)),
+    ("week", gettext_noop("a day to a week"), timedelta(days=1), timedelta(days=7)),
+    ("longer", gettext_noop("a week or longer"), timedelta(days=7), None),
 )
 
 
 def with_waiting(verdicts: QuerySet[Any]) -> QuerySet[Any]:
-    """Adds ``waited``: from the question to the decision."""
+    """Annotate ``waited``: the time from the ask to the verdict."""
     waited = ExpressionWrapper(F("decided_at") - F("ask__opened_at"), DurationField())
-    found: QuerySet[Any] = verdicts.annotate(waited=waited)
-    return found
+    annotated: QuerySet[Any] = verdicts.annotate(waited=waited)
+    return annotated
 
 
 class WaitingFilter(admin.SimpleListFilter):
-    """How long a decision waited. Since when an imported question waited, nobody knows."""
+    """Filter by the time that an ask waited. It excludes imported asks, whose start is unknown."""
 
-    title = "how long it waited"
+    title = gettext_lazy("waiting time")
     parameter_name = "waited"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [(word, shown) for word, shown, *_ in WAITS]
+        return [(wait[0], _(wait[1])) for wait in WAITS]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002
         chosen = next((wait for wait in WAITS if wait[0] == self.value()), None)
         if chosen is None:
             return queryset
-        found = queryset.filter(ask__imported=False, waited__gte=chosen[2])
-        return found if chosen[3] is None else found.filter(waited__lt=chosen[3])
+        verdicts = queryset.filter(ask__imported=False, waited__gte=chosen[2])
+        return verdicts if chosen[3] is None else verdicts.filter(waited__lt=chosen[3])
 
 
 class OperationFilter(admin.SimpleListFilter):
-    """What the decision was about. Operations of what is confidential are neither named nor found."""
+    """Filter by operation. It neither lists nor finds hidden confidential operations."""
 
-    title = "operation"
+    title = gettext_lazy("operation")
     parameter_name = "operation"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:  # noqa: ARG002

@@ -1,10 +1,12 @@
-"""The ledger in the audit, to read: its records, its anchors, and the files of the signed channel."""
+"""Read-only admin pages of ledger records, anchors, and files of the signed channel."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.read_only_admin import Audited, linked
 from asks.admin.exports import Exported
@@ -22,18 +24,16 @@ class LedgerRecordAdmin(Exported, Redacted):
     ordering = ("-at", "-seq")
     readonly_fields: ClassVar[Any] = ("proof", "lists")
 
-    @admin.display(description="Does it hold?")
+    @admin.display(description=gettext_lazy("Is it intact?"))
     def proof(self, record: LedgerRecord) -> str:
-        """What the page of one record says of it; lists do not prove anything."""
+        """Prove the record on its own page. Lists do not prove anything."""
         try:
             anchor = verify.prove_record(record)
         except verify.BrokenLedger as broken:
-            return f"No. It is broken at {broken}."
-        return (
-            f"Yes, under anchor {anchor.number}."
-            if anchor
-            else "Yes. No anchor stands over it yet."
-        )
+            return _("No. It is broken at %(flaw)s.") % {"flaw": broken}
+        if anchor is None:
+            return _("Yes. No anchor covers it yet.")
+        return _("Yes. Anchor %(number)d covers it.") % {"number": anchor.number}
 
 
 @admin.register(Anchor)

@@ -1,4 +1,4 @@
-"""Policies in the admin: a new version is the one thing that can be added there, and shown beforehand."""
+"""Admin pages of policies: read every version, preview a new one, and add it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.models import Agent
 from agents.read_only_admin import Audited, linked
@@ -26,13 +28,15 @@ else:
 
 
 class PolicyForm(OfPolicy):
-    """The agent, the rules as JSON, and why they change."""
+    """The form of a new version: the agent, the rules as JSON, and the reason."""
 
     rules = forms.JSONField(
         decoder=json_input.JsonDecoder,
         initial={"terms": {}, "rules": []},
         widget=forms.Textarea(attrs={"rows": 24, "cols": 100, "spellcheck": "false"}),
-        help_text="See docs/policies.md. Each save is a new version; none is ever changed.",
+        help_text=gettext_lazy(
+            "See docs/policies.md. Each save adds a version. Versions never change."
+        ),
     )
 
     class Meta:
@@ -49,9 +53,9 @@ class PolicyForm(OfPolicy):
 
 @admin.register(Policy)
 class PolicyAdmin(Audited):
-    """To read, and to add a version to."""
+    """Every version is read-only. Adding one is allowed."""
 
-    form = PolicyForm  # type: ignore[assignment]  # of this very model
+    form = PolicyForm  # type: ignore[assignment]  # the form of this model
     add_form_template = "admin/asks/policy/add.html"
     list_display = ("__str__", linked("agent"), "version", "why", linked("made_by"), "created_at")
     list_filter = ("agent",)
@@ -71,14 +75,14 @@ class PolicyAdmin(Audited):
         )
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:  # noqa: ANN401, ARG002
-        """By the one verb, which numbers it and writes it down."""
-        made = versions.add_version(
+        """Add the version through ``add_version``, which numbers it and records it in the ledger."""
+        policy = versions.add_version(
             agent_id=obj.agent_id,
             rules=form.cleaned_data["rules"],
             why=obj.why,
             by=cast("AbstractBaseUser", request.user),
         )
-        obj.pk, obj.version = made.pk, made.version
+        obj.pk, obj.version = policy.pk, policy.version
 
     def get_urls(self) -> list[URLPattern]:
         preview = path(
@@ -87,7 +91,7 @@ class PolicyAdmin(Audited):
         return [preview, *super().get_urls()]
 
     def preview(self, request: HttpRequest) -> HttpResponse:
-        """POST …/preview/: what the rules in the form would have changed. Nothing is kept."""
+        """Show which past asks the rules in the form would have changed. Store nothing."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = PolicyForm(request.POST or None)
@@ -98,7 +102,7 @@ class PolicyAdmin(Audited):
             changed = dry_run.dry_run(agent, document)
         context = {
             **self.admin_site.each_context(request),
-            "title": "What this policy would have changed",
+            "title": _("What this policy would have changed"),
             "agent": agent,
             "errors": form.errors.get("rules", []),
             "changed": changed,

@@ -1,5 +1,7 @@
-"""What the audit shows of a confidential ask to people who may not see it: that it is there, who
-decided, when and how; never what was asked, what was to be done, or what was said.
+"""Redact confidential asks in the admin for people who may not see them.
+
+The admin shows that the ask exists, and who decided it, when and how. It hides the question, the action
+and the answer.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import BooleanField, Case, CharField, Model, Q, QuerySet, Value, When
 from django.db.models.functions import Cast, Concat
 from django.db.models.query import ModelIterable
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents.lifecycle import InboxKind
 from agents.models import InboxItem
@@ -33,10 +37,10 @@ if TYPE_CHECKING:
 else:
     Rows = ModelIterable
 
-WORD = "(confidential)"
+WORD = gettext_noop("(confidential)")
 _ACTION: Mapping[str, Any] = {"operation": WORD, "params": None, "files": {}, "action_hash": WORD}
-_SAID: Mapping[str, Any] = {"option_label": WORD, "text": WORD, "echo": None}
-#: The fields that say what it is about, and what stands in their place.
+_ANSWER: Mapping[str, Any] = {"option_label": WORD, "text": WORD, "echo": None}
+#: The redacted fields of each model, and their replacement values.
 CONTENT: Mapping[type[Model], Mapping[str, Any]] = {
     Ask: {
         "prompt": WORD,
@@ -48,8 +52,8 @@ CONTENT: Mapping[type[Model], Mapping[str, Any]] = {
     },
     Option: {"key": WORD, "label": WORD, "detail": WORD},
     Gate: {**_ACTION, "schema": None},
-    Verdict: {**_SAID, "edit": None},
-    Vote: _SAID,
+    Verdict: {**_ANSWER, "edit": None},
+    Vote: _ANSWER,
     Refusal: {"detail": WORD, "submitted": {}},
     Grant: {**_ACTION, "request_key": WORD},
     Dropped: {"reason": WORD},
@@ -57,7 +61,7 @@ CONTENT: Mapping[type[Model], Mapping[str, Any]] = {
     SignedFile: {"name": WORD, "why": WORD},
     InboxItem: {"body": WORD, "data": {}, "source_key": WORD},
 }
-#: Where the ask of a row is, if it is not the row itself; of some it is one of two.
+#: The paths from a row to its ask; an empty path is the row itself. Either path may be null.
 ASKS: Mapping[type[Model], tuple[str, ...]] = {
     Ask: ("",),
     Verdict: ("ask",),
@@ -70,18 +74,18 @@ ASKS: Mapping[type[Model], tuple[str, ...]] = {
 
 
 def hidden_from(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """The confidential asks that a person may not see."""
-    seen = access.asks_of(person).values("pk")
-    return Ask.objects.filter(confidential=True).exclude(pk__in=seen)
+    """Return the confidential asks that a person may not see."""
+    visible = access.asks_of(person).values("pk")
+    return Ask.objects.filter(confidential=True).exclude(pk__in=visible)
 
 
 def redact_rows(rows: QuerySet[Any], person: AbstractBaseUser) -> QuerySet[Any]:
-    """The same rows, ``is_hidden`` where a person may not know what they are about: those say so."""
+    """Annotate ``is_hidden`` for a person, and redact the hidden rows as they are loaded."""
     hidden = _hidden(rows.model, person)
     marked: QuerySet[Any] = rows.annotate(
         is_hidden=Case(When(hidden, then=True), default=False, output_field=BooleanField())
     )
-    marked._iterable_class = _Discreet  # noqa: SLF001  as Django's own values() does
+    marked._iterable_class = _Discreet  # noqa: SLF001  like Django's values()
     return marked
 
 
@@ -93,14 +97,14 @@ def _hidden(model: type[Model], person: AbstractBaseUser) -> Q:
     if model is InboxItem:
         sessions = asks.order_by().values("session_id")
         return Q(kind=InboxKind.VERDICT, session__in=sessions)
-    found = Q()
+    hidden = Q()
     for path in ASKS[model]:
-        found |= Q(**{f"{path}__in" if path else "pk__in": asks.order_by().values("pk")})
-    return found
+        hidden |= Q(**{f"{path}__in" if path else "pk__in": asks.order_by().values("pk")})
+    return hidden
 
 
 class _Discreet(Rows):
-    """Each row as it may be shown."""
+    """Iterates over rows and redacts the hidden ones."""
 
     def __iter__(self) -> Iterator[Model]:
         for row in super().__iter__():
@@ -110,10 +114,10 @@ class _Discreet(Rows):
 
 
 def redact(row: Model) -> None:
-    """Blank what a row says, and what the rows say that came with it."""
+    """Replace the content of a row and of the related rows that were loaded with it."""
     for name, value in CONTENT.get(type(row), {}).items():
-        row.__dict__[name] = value
-    for other in list(row._state.fields_cache.values()):  # noqa: SLF001  what came with it
+        row.__dict__[name] = _(value) if isinstance(value, str) else value
+    for other in list(row._state.fields_cache.values()):  # noqa: SLF001  only loaded rows
         if type(other) in CONTENT and "is_redacted" not in other.__dict__:
             other.__dict__["is_redacted"] = True
             redact(other)

@@ -1,4 +1,4 @@
-"""Approvals files in markdown, as people kept them before: read, and taken over."""
+"""Import the approvals files in Markdown that people kept before they used the workspace."""
 
 from asks.approvals_import.importing import Planned, import_items, plan_import
 from asks.approvals_import.items import ApprovalItem, Contents

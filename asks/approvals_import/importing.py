@@ -1,7 +1,7 @@
-"""Takes over the items of an approvals file: what is open as asks, what was decided as history.
+"""Import the items of an approvals file: open ones as open asks, decided ones as history.
 
-No verdict is written for anybody: who really decided what the file calls decided, nobody can prove
-here. Such an item becomes a closed ask that says that it was imported and what the file said.
+The import writes no verdicts, because nobody can prove who made the decisions in the file. A decided
+item becomes a closed ask. Its close reason quotes the file and says that the ask was imported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_REASON = 1000
 
 @dataclass(frozen=True)
 class Planned:
-    """An item and the key it is known by. ``ask`` is what it was imported as before, if it was."""
+    """An item with its request key. ``ask`` is the ask of an earlier import of the same item."""
 
     item: ApprovalItem
     key: str
@@ -49,13 +49,16 @@ class Planned:
 def plan_import(
     items: Iterable[ApprovalItem], *, file: str, agent: Agent | None = None
 ) -> list[Planned]:
-    """Which items are new. An item is known by its words, its file, and which of the same it is."""
+    """Give each item its key, and find the items that the agent already has.
+
+    The key is made of the text, the name of the file, and a counter for repeated texts.
+    """
     counts: Counter[str] = Counter()
     keyed = []
     for item in items:
-        words = " ".join(item.text.split()).casefold()
-        counts[words] += 1
-        whole = "\0".join([file, words, str(counts[words])])
+        text = " ".join(item.text.split()).casefold()
+        counts[text] += 1
+        whole = "\0".join([file, text, str(counts[text])])
         digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
         keyed.append((item, f"import:{digest[:40]}"))
     known = {}
@@ -69,9 +72,10 @@ def plan_import(
 def import_items(
     items: Sequence[ApprovalItem], *, file: str, agent: Agent, by: AbstractBaseUser
 ) -> tuple[list[Ask], list[tuple[ApprovalItem, str]]]:
-    """Import what is new, for an owner of the agent; the asks, and what could not be one with why.
+    """Import the new items on behalf of an owner of the agent.
 
-    They live in a session of their own, so that nothing that waits elsewhere is disturbed.
+    Return the asks, and each item that cannot become an ask with the reason. The asks belong to a
+    separate session, so that the import does not affect open sessions.
     """
     lock_agent(agent.pk)
     new = [
@@ -98,7 +102,7 @@ def import_items(
 
 
 def _session(agent: Agent) -> LockedSession:
-    """The session that earlier imports of this agent made, or a new one; locked."""
+    """Lock and return the agent's import session. Open it on the first import."""
     before = Ask.objects.filter(agent=agent, imported=True, request_key__startswith="import:")
     known = before.values_list("session_id", flat=True).first()
     if known is not None:
@@ -107,7 +111,7 @@ def _session(agent: Agent) -> LockedSession:
 
 
 def _run(session: LockedSession) -> Run:
-    """The run that stands for the import: it is over, so each answer is carried by one of its own."""
+    """Create a completed run that represents the import. Each answer starts another run."""
     session.run_count += 1
     return Run.objects.create(
         session=session,
@@ -148,19 +152,19 @@ def _prompt(item: ApprovalItem) -> str:
 
 
 def _context(item: ApprovalItem, file: str) -> dict[str, str]:
-    """Where it came from. The file's name only: its folder is this machine's business."""
-    said = {"from": f"{file}, line {item.line}", "under": item.under}
+    """Return the source of an item. ``file`` is a name without its folder."""
+    source = {"from": f"{file}, line {item.line}", "under": item.under}
     if item.decision:
-        said |= {"the file says": item.decision, "by": item.by}
-    return {name: make_storable(words)[:2000] for name, words in said.items() if words}
+        source |= {"the file says": item.decision, "by": item.by}
+    return {name: make_storable(text)[:2000] for name, text in source.items() if text}
 
 
 def _history(
     session: LockedSession, run: Run, draft: AskDraft, item: ApprovalItem, file: str
 ) -> Ask:
-    """A closed ask without a verdict, and with nobody as the one who closed it."""
-    author = item.by or "somebody whom the file does not name"
-    why = f"Imported: decided before, by {author}, as {file} says: {item.decision}"
+    """Create a closed ask without a verdict. ``closed_by`` is empty."""
+    author = item.by or "somebody the file does not name"
+    why = f"Imported. According to {file}, {author} decided: {item.decision}"
     return Ask.objects.create(
         session=session,
         run=run,

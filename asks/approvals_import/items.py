@@ -1,4 +1,4 @@
-"""What an approvals file holds: its items, in its own words."""
+"""The items of an approvals file, with their original wording."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _BY = re.compile(r"\bby\s+@?([\w.'-]+(?: [A-Z][\w.'-]*)*)")
 
 @dataclass(frozen=True)
 class ApprovalItem:
-    """One approval of a file. ``decision`` says in the file's words what came of it; empty: open."""
+    """One approval in a file. ``decision`` quotes the file; it is empty while the item is open.
+
+    ``note`` warns about a mark or a state that was not understood.
+    """
 
     line: int
     text: str
@@ -24,19 +27,19 @@ class ApprovalItem:
 
 @dataclass
 class Contents:
-    """The items of a file, in its order, and what was left out: (line, why)."""
+    """The items of a file in order, and the parts that were left out as (line, reason)."""
 
     items: list[ApprovalItem] = field(default_factory=list)
     left_out: list[tuple[int, str]] = field(default_factory=list)
 
 
-def parse_person(said: str) -> str:
-    """Who decided, if words such as “approved by Mia Wong on 3 May” say so."""
-    found = _BY.search(said)
-    return found.group(1).rstrip(".") if found else ""
+def parse_person(decision: str) -> str:
+    """Return “Mia Wong” for “approved by Mia Wong on 3 May”; empty if no person is named."""
+    match = _BY.search(decision)
+    return match.group(1).rstrip(".") if match else ""
 
 
 def options_in(text: str) -> tuple[str, ...]:
-    """``yes | no | later`` as options; one alone is none."""
+    """Split ``yes | no | later`` into options. Return none unless there are at least two."""
     offered = tuple(dict.fromkeys(part.strip() for part in text.split("|") if part.strip()))
     return offered if len(offered) > 1 else ()

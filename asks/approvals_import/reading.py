@@ -1,7 +1,7 @@
-"""Reads the markdown approvals files that people keep: checkbox lists, and tables with a status.
+"""Read approvals files in Markdown: checkbox lists, and tables with a status column.
 
-Nothing is guessed to be decided: what is not plainly ticked, dropped or decided is open, because a
-question that is asked once too often does less harm than one that is lost.
+The reader never guesses that an item is decided. An item that is not clearly ticked, dropped or decided
+is open, because asking a question twice does less harm than losing it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from asks.approvals_import.items import ApprovalItem, Contents, options_in, pars
 
 _CHECKBOX = re.compile(r"\[(.)\](?:\s+(.*))?\Z", re.DOTALL)
 _OPTIONS = re.compile(r"\s*(?:options?|choices?)\s*:\s*(.+)\Z", re.IGNORECASE | re.DOTALL)
-#: What people append to an item once it is decided.
+#: Trailers that people append to a decided item.
 _DECIDED = re.compile(
     r"\s*(?:[\u2014\u2013-]+|=>|→|:)\s*\**((?:approved|accepted|granted|denied|rejected|declined|refused|"
     r"done|decided|signed|withdrawn|dropped|cancell?ed)\b.*)\Z",
@@ -27,7 +27,7 @@ _DECIDED = re.compile(
 
 
 def parse_approvals(text: str) -> Contents:
-    """Everything in the file that is an approval."""
+    """Return every approval in the file, and what was left out."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     contents, headings = Contents(), Headings()
     for place, token in enumerate(tokens):
@@ -43,13 +43,13 @@ def parse_approvals(text: str) -> Contents:
 
 
 class Headings:
-    """The headings that what comes next stands under."""
+    """The path of headings above the current place in the file."""
 
     def __init__(self) -> None:
         self._path: dict[str, str] = {}
 
     def enter(self, tag: str, title: str) -> None:
-        self._path = {known: words for known, words in self._path.items() if known < tag}
+        self._path = {other: text for other, text in self._path.items() if other < tag}
         self._path[tag] = title
 
     @property
@@ -58,48 +58,51 @@ class Headings:
 
 
 def _list_item(tokens: Sequence[Token], place: int) -> ApprovalItem | None:
-    """The item of a list, if it begins with a checkbox."""
-    words = list(_own_words(_inside(tokens, place)))
-    found = _CHECKBOX.match(words[0]) if words else None
-    if found is None:
+    """Return a list item as an approval; None unless it begins with a checkbox and has text."""
+    paragraphs = list(_own_paragraphs(_inside(tokens, place)))
+    match = _CHECKBOX.match(paragraphs[0]) if paragraphs else None
+    if match is None:
         return None
-    mark, text = found.group(1), (found.group(2) or "").strip()
+    mark, text = match.group(1), (match.group(2) or "").strip()
     if not text:
         return None
     line = (tokens[place].map or [0])[0] + 1
-    details, options = _options_of(words[1:])
+    details, options = _options_of(paragraphs[1:])
     return _judged(ApprovalItem(line, text, details=details, options=options), mark)
 
 
 def _judged(item: ApprovalItem, mark: str) -> ApprovalItem:
-    """What the mark in the box, and what is written behind the text, say of an item."""
+    """Add the decision that the checkbox mark and the trailer after the text express."""
     trailer = _DECIDED.search(item.text)
-    said = trailer.group(1).strip(" *.") if trailer else ""
+    appended = trailer.group(1).strip(" *.") if trailer else ""
     text = item.text[: trailer.start()].strip() if trailer else item.text
     dropped = mark in "-~" or (item.text.startswith("~~") and item.text.endswith("~~"))
     if not dropped and mark not in "xX":
-        note = "" if mark == " " else f"the mark [{mark}] is not known: taken as open"
+        note = "" if mark == " " else f"unknown mark [{mark}], treated as open"
         return replace(item, note=note)
-    decision = said or ("dropped" if dropped else "ticked")
-    return replace(item, text=text or item.text, decision=decision, by=parse_person(said))
+    decision = appended or ("dropped" if dropped else "ticked")
+    return replace(item, text=text or item.text, decision=decision, by=parse_person(appended))
 
 
-def _options_of(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Details, and the options that one of them lists: ``Options: yes | no``."""
+def _options_of(paragraphs: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the details, and the options of a paragraph such as ``Options: yes | no``."""
     details: list[str] = []
     options: tuple[str, ...] = ()
-    for part in words:
-        found = _OPTIONS.match(part)
-        offered = options_in(found.group(1)) if found else ()
+    for paragraph in paragraphs:
+        match = _OPTIONS.match(paragraph)
+        offered = options_in(match.group(1)) if match else ()
         if offered:
             options = offered
         else:
-            details.append(part)
+            details.append(paragraph)
     return tuple(details), options
 
 
-def _own_words(inner: Sequence[Token]) -> Iterator[str]:
-    """The paragraphs of an item, line by line where it lists options, without nested checkboxes."""
+def _own_paragraphs(inner: Sequence[Token]) -> Iterator[str]:
+    """Iterate over the paragraphs of an item. Skip nested checkbox items.
+
+    A line that lists options is a paragraph of its own.
+    """
     nested = 0
     for place, token in enumerate(inner):
         if token.type == "list_item_open" and (nested or _is_checkbox(inner, place)):
@@ -115,18 +118,18 @@ def _own_words(inner: Sequence[Token]) -> Iterator[str]:
 
 
 def _lines(content: str) -> Iterator[str]:
-    """A paragraph whole, but for a line that lists the options."""
-    kept: list[str] = []
+    """Iterate over a paragraph, split at the lines that list options."""
+    lines: list[str] = []
     for line in content.split("\n"):
         if _OPTIONS.match(line):
-            if kept:
-                yield "\n".join(kept)
-            kept = []
+            if lines:
+                yield "\n".join(lines)
+            lines = []
             yield line
         else:
-            kept.append(line)
-    if kept:
-        yield "\n".join(kept)
+            lines.append(line)
+    if lines:
+        yield "\n".join(lines)
 
 
 def _is_checkbox(tokens: Sequence[Token], place: int) -> bool:
@@ -135,7 +138,7 @@ def _is_checkbox(tokens: Sequence[Token], place: int) -> bool:
 
 
 def _inside(tokens: Sequence[Token], place: int) -> Sequence[Token]:
-    """What stands between an opening token and its closing one."""
+    """Return the tokens between an opening token and its closing token."""
     opening = tokens[place]
     closing = opening.type.removesuffix("_open") + "_close"
     for end in range(place + 1, len(tokens)):

@@ -1,4 +1,4 @@
-"""Reads approvals that are kept as a table: a column with the question, and one that says its state."""
+"""Read approvals from a table with a column for the question and one for its state."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ STATUS = (
 )
 BY = ("by", "approved by", "decided by", "signed off by", "approver", "reviewer", "who", "owner")
 OPTIONS = ("options", "choices")
-#: Columns whose words are the decision, whatever they are.
+#: Columns in which any text is a decision.
 DECIDES = frozenset({"decision", "verdict", "answer", "result", "outcome"})
 
-#: A row without a word in this column is open too.
+#: An empty cell in the status column also means open.
 _OPEN = "|open|pending|waiting|todo|to do|tbd|new|requested|in review|no answer|[ ]|?|-|\u2013|\u2014|⏳"
 OPEN = frozenset(_OPEN.split("|"))
 _APPROVED = "approved|accepted|granted|yes|y|ok|done|signed|signed off|go|x|[x]|✅|✔|✔\ufe0f|✓|☑"
@@ -39,7 +39,7 @@ DECIDED = frozenset(f"{_APPROVED}|{_DENIED}|{_DROPPED}".split("|"))
 
 @dataclass(frozen=True)
 class Columns:
-    """Where in a row things stand; None for what the table has no column for."""
+    """The index of each column; None if the table lacks it."""
 
     question: int
     status: int | None
@@ -49,12 +49,12 @@ class Columns:
 
 
 def read_table(tokens: Sequence[Token], under: str, contents: Contents) -> None:
-    """Add the rows of a table to the contents, or say why it is left out."""
+    """Add the rows of a table to ``contents``, or the reason why the table is left out."""
     rows = _rows(tokens)
     columns = _columns(rows[0][1]) if rows else None
     if columns is None:
         line = rows[0][0] if rows else 0
-        why = "a table without a column for the question and one for its state"
+        why = "the table needs a column for the question and one for its state"
         contents.left_out.append((line, why))
         return
     names = rows[0][1]
@@ -64,7 +64,7 @@ def read_table(tokens: Sequence[Token], under: str, contents: Contents) -> None:
 
 
 def _rows(tokens: Sequence[Token]) -> list[tuple[int, list[str]]]:
-    """Each row with its line and its cells; the first is the head."""
+    """Return (line, cells) of each row. The first row is the header."""
     rows: list[tuple[int, list[str]]] = []
     for place, token in enumerate(tokens):
         if token.type == "tr_open":
@@ -115,7 +115,7 @@ def _cell(cells: Sequence[str], place: int | None) -> str:
 
 
 def _decision(status: str, by: str, columns: Columns) -> tuple[str, str]:
-    """What the file says was decided, and what is odd about it."""
+    """Return the decision that the file states, and a note if the state is unknown."""
     word = status.lower().strip(" *_~.`")
     if columns.status is None:
         return (f"decided by {by}" if by else ""), ""
@@ -123,4 +123,4 @@ def _decision(status: str, by: str, columns: Columns) -> tuple[str, str]:
         return "", ""
     if word in DECIDED or columns.status_name in DECIDES or word.split(" ")[0] in DECIDED:
         return status, ""
-    return "", f"the state “{status}” is not known: taken as open"
+    return "", f"unknown state “{status}”, treated as open"

@@ -1,1 +1,1 @@
-"""What time does to an open ask: nudges, more time, expiry. Time never approves."""
+"""Deadlines of an open ask: nudges, extension, expiry. Time never approves."""

@@ -1,9 +1,10 @@
-"""Closes what nobody answered in time. It never approves: the session pauses and a report says so."""
+"""Close asks that nobody answered in time. Expiry never approves: the session pauses and reports it."""
 
 from __future__ import annotations
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from agents import controls
 from agents.db.statements import Prepared
@@ -18,7 +19,7 @@ BATCH = 100
 
 
 def expire_due_asks() -> int:
-    """Expire every open ask whose time has passed; how many were. Safe to run anywhere, at once."""
+    """Expire every open ask past its deadline. Return how many. Safe to call concurrently."""
     return sum(_expire(*row) for row in _DUE.rows())
 
 
@@ -34,7 +35,7 @@ _DUE = Prepared(
 
 @transaction.atomic
 def _expire(session_id: int, ask_id: int) -> bool:
-    """Expire one ask if it is still open and nobody is busy with its session just now."""
+    """Expire one ask if it is still open and its session is not locked."""
     session = lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
     if session is None:
         return False
@@ -42,14 +43,15 @@ def _expire(session_id: int, ask_id: int) -> bool:
     ask = due.select_related("run").first()
     if ask is None:
         return False
-    closing.close_ask(session, ask, AskStatus.EXPIRED, reason="Nobody answered in time.")
+    closing.close_ask(session, ask, AskStatus.EXPIRED, reason=_("Nobody answered in time."))
     record_event(
         session,
         "expired",
         actor="system",
         run=ask.run,
-        text="Nobody answered in time. The session is paused; nothing was approved.",
+        text=_("Nobody answered in time. The session is paused; nothing was approved."),
         data={"ask_id": ask.pk, "prompt": ask.prompt[:500]},
     )
-    controls.pause_session(session, reason="Paused: a question expired unanswered.", actor="system")
+    reason = _("Paused: a question expired unanswered.")
+    controls.pause_session(session, reason=reason, actor="system")
     return True

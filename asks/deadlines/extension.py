@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from agents import actors
 from agents.events.log import record_event
@@ -20,7 +21,7 @@ from asks.refusals import Refused
 
 @transaction.atomic
 def extend_deadline(*, ask_id: int, by: AbstractBaseUser, via: str = "page") -> Ask | Refused:
-    """Give an open ask its time again, from now, as often as its policy allows."""
+    """Restart the time of an open ask from now, as often as its policy allows."""
     attempt = Answer(by=by, text="extend", via=via)
     ask = lock_judged(ask_id, attempt, lambda ask: _may_not(ask, by))
     if isinstance(ask, Refused):
@@ -38,12 +39,13 @@ def _may_not(ask: LockedAsk, by: AbstractBaseUser) -> Refused | None:
         return refusals.refuse(Reason.EXPIRED, ask)
     kept = terms.terms_of(ask)
     if ask.expires_at is None or kept.extend_by is None or ask.extended >= kept.extensions:
-        return refusals.refuse(Reason.NOT_ALLOWED, ask, "The policy allows no more time for this.")
+        why = _("The policy does not allow more time for this question.")
+        return refusals.refuse(Reason.NOT_ALLOWED, ask, why)
     return None
 
 
 def _extend(ask: LockedAsk, by: AbstractBaseUser) -> None:
-    """The deadline, its warning, the thread and the ledger, all at once."""
+    """Move the deadline and its warning, and record that in the thread and the ledger."""
     session, kept, actor = ask.session, terms.terms_of(ask), actors.human(by)
     wait = kept.extend_by
     if wait is None:
@@ -60,7 +62,12 @@ def _extend(ask: LockedAsk, by: AbstractBaseUser) -> None:
     until = ask.expires_at.isoformat()
     data = {"ask_id": ask.pk, "expires_at": until}
     record_event(
-        session, "extended", actor=actor, run=ask.run, text="Gave it more time.", data=data
+        session,
+        "extended",
+        actor=actor,
+        run=ask.run,
+        text=_("Gave the question more time."),
+        data=data,
     )
     chain.append_record(
         "extended", subject=f"ask:{ask.pk}", data=data, session=session, actor=actor

@@ -1,10 +1,12 @@
-"""Nudges of an open ask as time goes by: reminder, escalation, warning. Each is sent once."""
+"""Send the nudges of an open ask: reminder, escalation, warning. Each is sent once."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents.db.statements import Prepared
 from agents.events.log import record_event
@@ -17,15 +19,17 @@ from asks.policies import terms
 from asks.queue import hints
 
 BATCH = 100
-WORDS: dict[str, str] = {
-    NudgeKind.REMINDER: "This question still waits for an answer.",
-    NudgeKind.ESCALATION: "This question has waited too long",
-    NudgeKind.WARNING: "This question expires soon. Without an answer nothing is approved.",
+SENTENCES: dict[str, str] = {
+    NudgeKind.REMINDER: gettext_noop("This question is still waiting for an answer."),
+    NudgeKind.ESCALATION: gettext_noop("This question has waited too long."),
+    NudgeKind.WARNING: gettext_noop(
+        "This question expires soon. Without an answer, nothing is approved."
+    ),
 }
 
 
 def send_due_nudges() -> int:
-    """Say everything whose time has come; how much was said. Safe to run anywhere, at once."""
+    """Send every due nudge. Return how many. Safe to call from several processes at once."""
     return sum(_give(*row) for row in _DUE.rows())
 
 
@@ -41,7 +45,7 @@ _DUE = Prepared(
 
 @transaction.atomic
 def _give(session_id: int, nudge_id: int) -> bool:
-    """Say one thing, unless the ask is closed by now; either way it is done with."""
+    """Send one nudge, or drop it if its ask is no longer open. Either way it is not due again."""
     session = lock_first_session(Session.objects.filter(pk=session_id), if_free=True)
     if session is None:
         return False
@@ -53,9 +57,9 @@ def _give(session_id: int, nudge_id: int) -> bool:
     ask = nudge.ask
     if ask.status != AskStatus.OPEN or (ask.expires_at and ask.expires_at <= session.locked_at):
         return False
-    text = WORDS[nudge.kind]
+    text = _(SENTENCES[nudge.kind])
     if nudge.kind == NudgeKind.ESCALATION:
-        text = f"{text}. {_escalate(ask, nudge)}".strip()
+        text = f"{text} {_escalate(ask, nudge)}".strip()
     data = {"ask_id": ask.pk, "kind": nudge.kind, "to": nudge.to}
     record_event(session, "reminded", actor="system", run=ask.run, text=text, data=data)
     hints.notify_queues(ask)
@@ -63,20 +67,20 @@ def _give(session_id: int, nudge_id: int) -> bool:
 
 
 def _escalate(ask: Ask, nudge: Nudge) -> str:
-    """Say to whom; and let them answer too, from now on, where the policy says so."""
+    """Return the sentence that names the recipient. Let them answer too, if the policy says so."""
     if not nudge.to:
         return ""
-    said = f"It is escalated to {nudge.to}."
+    escalated = _("It has been escalated to {group}.").format(group=nudge.to)
     name = terms.terms_of(ask).escalate_to
     group = Group.objects.filter(name=name).first() if name else None
     if group is None:
-        return said
+        return escalated
     _admit(ask, group)
-    return f"{said} They may answer it too."
+    return _("{escalated} They may answer it too.").format(escalated=escalated)
 
 
 def copy_escalation(session: LockedSession, before: Ask, fresh: Ask) -> None:
-    """What is asked in the place of something escalated is escalated, if the policy still says so."""
+    """Escalate the replacement of an escalated ask, if the policy still says so."""
     group = before.escalated_to
     if group is None or terms.terms_of(fresh).escalate_to != group.name:
         return

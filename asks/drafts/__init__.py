@@ -1,4 +1,4 @@
-"""The neutral shape that every protocol turns its questions into."""
+"""The common form of a question, which every protocol converts its own questions to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asks.lifecycle import AskKind, Meaning, Style
 
 @dataclass(frozen=True)
 class OptionDraft:
-    """An answer to offer. The key is stable: it is what a verdict will name."""
+    """An answer to offer. The key is stable: a verdict names it."""
 
     key: str
     label: str
@@ -22,12 +22,12 @@ class OptionDraft:
 
 @dataclass(frozen=True)
 class ActionDraft:
-    """What an approval releases: exactly this operation with exactly these params (JSON).
+    """The action that an approval releases: exactly this operation with exactly these params (JSON).
 
     ``files`` are paths whose content is bound too. With ``always_asks`` the protocol itself waits
-    for a person, so that no policy can let it pass. ``schema`` is the JSON Schema
-    (2020-12) of the params, where the protocol knows it: what an owner changes before approving must
-    fit it. False, like a schema that cannot be used: no other call than this can be carried out.
+    for a person, so no policy can allow the action without one. ``schema`` is the JSON Schema
+    (2020-12) of the params, if the protocol knows it: an owner's edit must fit it. If it is False or
+    unusable, the call cannot be edited.
     """
 
     operation: str
@@ -40,10 +40,10 @@ class ActionDraft:
 
 @dataclass(frozen=True, kw_only=True)
 class AskDraft:
-    """A question to be raised.
+    """A question to raise.
 
-    ``request_key`` is the protocol's name for it, unique in the session: raising it again raises
-    nothing. With no options the answer is words, so ``free_text`` is then true whatever it says.
+    ``request_key`` is the protocol's name for it, unique in the session: raising it again does
+    nothing. Without options the answer is text, whatever ``free_text`` says.
     """
 
     request_key: str

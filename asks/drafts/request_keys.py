@@ -1,4 +1,4 @@
-"""Names of a protocol's requests. A request that is asked again gets the suffix ``~2``, ``~3`` …"""
+"""Keys of a protocol's requests. A repeated request gets the suffix ``~2``, ``~3`` …"""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def root_of(request_key: str) -> str:
 
 
 def is_repeated(request_key: str) -> bool:
-    """Whether the key names a request that was asked again."""
+    """Whether the key names a repeated request."""
     return _AGAIN.search(request_key) is not None
 
 
 def next_key(request_key: str, taken: Collection[str]) -> str:
-    """Return the first free key for asking a request once more."""
+    """Return the first free key for repeating a request."""
     root = root_of(request_key)
     return next(key for n in itertools.count(2) if (key := f"{root}~{n}") not in taken)

@@ -1,8 +1,9 @@
-"""Signed statements of how far the ledger had come: what stands before one cannot be rewritten.
+"""Sign the heads of the ledger's chains, so that earlier records cannot be rewritten unnoticed.
 
-An anchor names the head of every chain that moved since the anchor before it, and the hash of that
-anchor. It is signed with the key of the state folder, and its hash is also written to
-``ledger_anchors.log`` there, so that whoever owns only the database cannot drop the newest ones.
+An anchor contains the head of every chain that has grown since the previous anchor, and the hash
+of the previous anchor. It is signed with the key in the state folder. Its hash is also appended to
+``ledger_anchors.log`` in that folder, so that somebody who controls only the database cannot remove
+the newest anchors.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 
 LOG = "ledger_anchors.log"
 PREFIX = b"needs-you ledger anchor v1\n"
-#: Longer than any transaction lasts: a record may be committed this long after its ``at``.
+#: A record may be committed this long after its ``at``; no transaction lasts longer.
 OVERLAP = timedelta(hours=1)
 
 _HEADS = """
@@ -38,9 +39,10 @@ ORDER BY chain, seq DESC
 
 
 def write_anchor_if_due() -> Anchor | None:
-    """Anchor when the last one is older than ``LEDGER_ANCHOR_SECONDS`` and something moved.
+    """Write an anchor if the last is older than ``LEDGER_ANCHOR_SECONDS`` and a chain has grown.
 
-    For the worker's tick: cheap, safe on any number of workers, and it never raises.
+    The worker calls this on every tick. It is cheap and safe with any number of workers. An OSError
+    (from the key file) is logged, not raised.
     """
     try:
         last = Anchor.objects.order_by("-number").first()
@@ -55,7 +57,10 @@ def write_anchor_if_due() -> Anchor | None:
 
 @transaction.atomic
 def write_anchor() -> Anchor | None:
-    """Sign where the chains stand now. None when nothing moved, or another worker is at it."""
+    """Sign the current heads of the chains.
+
+    Return None if no chain has grown or if another worker is writing an anchor.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('asks.ledger.anchors'))")
         if not cursor.fetchone()[0]:
@@ -71,7 +76,7 @@ def write_anchor() -> Anchor | None:
 
 
 def _moved_heads(last: Anchor | None) -> dict[str, list[Any]]:
-    """The heads that no anchor names yet, as {chain: [seq, hash]}."""
+    """Return the heads that no anchor contains yet, as {chain: [seq, hash]}."""
     since = last.at - OVERLAP if last else None
     with connection.cursor() as cursor:
         cursor.execute(_HEADS, [since or "-infinity"])
@@ -116,7 +121,7 @@ def _log_path() -> Path:
 
 
 def noted_heads() -> dict[int, str]:
-    """The anchors that this machine made, as it wrote them down: {number: hash}."""
+    """Return the anchors in this machine's ``ledger_anchors.log``, as {number: hash}."""
     try:
         lines = _log_path().read_text().splitlines()
     except FileNotFoundError:

@@ -1,8 +1,11 @@
-"""The ledger as one signed file that another machine can check with ``tools/verify_ledger.py``.
+"""Export the ledger as one signed file that ``tools/verify_ledger.py`` checks on another machine.
 
-A zip of four members: ``records.jsonl`` (one record's body per line, exactly the bytes its hash is
-of), ``anchors.jsonl`` ({"body", "public_key", "signature"} per line), ``manifest.json`` (canonical
-JSON with the SHA-256 and number of lines of both) and ``manifest.sig`` (Ed25519, hex).
+The file is a zip with four members:
+
+- ``records.jsonl``: the body of one record per line, byte for byte as it was hashed.
+- ``anchors.jsonl``: {"body", "public_key", "signature"} per line.
+- ``manifest.json``: canonical JSON with the SHA-256 and the line count of both files.
+- ``manifest.sig``: the Ed25519 signature of the manifest, in hex.
 """
 
 from __future__ import annotations
@@ -27,7 +30,10 @@ PREFIX = b"needs-you ledger bundle v1\n"
 
 
 def export_bundle(to: Path) -> dict[str, Any]:
-    """Write the bundle; its manifest. Raises OSError. A file that is there is not overwritten."""
+    """Write the bundle and return its manifest.
+
+    Never overwrites a file. Raises OSError, in particular FileExistsError.
+    """
     key = signing_key.signing_key()
     with to.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
         with transaction.atomic():

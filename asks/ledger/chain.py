@@ -1,13 +1,13 @@
-"""The ledger: every decision as one line of a hash chain, written with the decision itself.
+"""Append every decision to a hash chain, in the transaction of the decision itself.
 
-A chain per session (``session:12``) and one per kind of workspace object (``workspace:key``,
-``workspace:policy``, ``workspace:delegation``), so that answering never waits for a row that all
-share. A line is written in the transaction of what it tells, under the session's lock or, for the
-workspace's chains, an advisory lock of the chain. What the lines prove: docs/ledger.md.
+Each session has a chain (``session:12``), and so has each kind of workspace object
+(``workspace:key``, ``workspace:policy``, ``workspace:delegation``). Answers in different sessions
+therefore never wait for each other. A session's chain is written under the session's lock, a
+workspace chain under an advisory lock of its own. docs/ledger.md explains what the records prove.
 
-Kinds: verdict, vote, refusal, withdrawn, expired, superseded, imported; and by other verbs, through
-``append_row``: policy_changed, key_created, key_revoked, delegated, delegation_revoked, dropped; through
-``append_record``: extended, escalated.
+This module writes the kinds verdict, vote, refusal, withdrawn, expired, superseded and imported.
+Other modules write policy_changed, key_created, key_revoked, delegated, delegation_revoked and
+dropped through ``append_row``, and extended and escalated through ``append_record``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from asks.answers import Answer
 
 VERSION = 1
-#: What the first record of a chain names as the one before it.
+#: The ``prev`` of the first record of a chain.
 GENESIS = "0" * 64
 
 _HEAD = """
@@ -43,7 +43,7 @@ SELECT clock_timestamp(), head.seq, head.hash FROM (SELECT 1) AS one LEFT JOIN L
 
 @dataclass(frozen=True)
 class Head:
-    """The last record of a chain; of an empty one, seq 0 and ``GENESIS``."""
+    """The last record of a chain. An empty chain has seq 0 and ``GENESIS``."""
 
     chain: str
     seq: int = 0
@@ -52,7 +52,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a record is to say."""
+    """The content of a record that is about to be written."""
 
     kind: str
     subject: str
@@ -68,11 +68,12 @@ def append_record(
     session: Session | None = None,
     actor: str = "system",
 ) -> LedgerRecord:
-    """Write one record, in the caller's transaction. ``subject`` is like ``key:12``.
+    """Append one record in the caller's transaction.
 
-    With a session it joins that session's chain, else the chain of its subject's kind. ``actor`` is
-    ``human:<name>``, ``agent:<slug>`` or ``system``. Raises TransactionManagementError outside a
-    transaction: a record without what it tells must not be.
+    ``subject`` has the form ``key:12``. The record joins the chain of ``session`` if there is one,
+    otherwise the chain of the subject's kind. ``actor`` is ``human:<name>``, ``agent:<slug>`` or
+    ``system``. Raises TransactionManagementError outside a transaction, because a record must not
+    be stored without the change that it describes.
     """
     chain = f"session:{session.pk}" if session else f"workspace:{subject.partition(':')[0]}"
     return _write(chain, Entry(kind, subject, actor, data))
@@ -86,14 +87,17 @@ def append_row(
     session: Session | None = None,
     actor: str = "system",
 ) -> LedgerRecord:
-    """The same of a row that ``record_facts`` knows how to tell. ``names`` are those of today."""
+    """Append a record about a row whose kind is in ``record_facts.FACT_SOURCES``.
+
+    ``names`` are the current names of the people and agents that the row refers to.
+    """
     data = {**record_facts.facts_of(kind, pk), "names": names}
-    subject = f"{record_facts.TOLD[kind].subject}:{pk}"
+    subject = f"{record_facts.FACT_SOURCES[kind].subject}:{pk}"
     return append_record(kind, subject=subject, data=data, session=session, actor=actor)
 
 
 def append_verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
-    """Record a verdict, with all that is needed to prove it later."""
+    """Append a verdict, with everything that a later proof needs."""
     facts = {
         **record_facts.facts_of("verdict", verdict.pk),
         "names": {"agent": ask.agent.slug, "by": answer.by.get_username()},
@@ -102,11 +106,11 @@ def append_verdict(ask: Ask, verdict: Verdict, answer: Answer) -> LedgerRecord:
         "proof": answer.proof.facts() if answer.proof else None,
     }
     entry = Entry("verdict", f"verdict:{verdict.pk}", _human(answer.by), facts)
-    return _follow(f"session:{ask.session_id}", entry)  # whoever answers holds the session's lock
+    return _follow(f"session:{ask.session_id}", entry)  # the caller holds the session's lock
 
 
 def append_vote(vote: Vote, answer: Answer) -> LedgerRecord:
-    """Record one of several votes."""
+    """Append one vote on an ask that several people decide."""
     facts = {
         **record_facts.facts_of("vote", vote.pk),
         "names": {"by": answer.by.get_username()},
@@ -118,7 +122,7 @@ def append_vote(vote: Vote, answer: Answer) -> LedgerRecord:
 
 
 def append_refusal(refusal: Refusal, *, actor: str = "") -> LedgerRecord:
-    """Record an answer that was turned down, in its ask's chain if the ask exists."""
+    """Append a refused answer, to the chain of the ask's session if the ask exists."""
     facts = {**record_facts.facts_of("refusal", refusal.pk), "device": device.current_device()}
     chain = f"session:{refusal.ask.session_id}" if refusal.ask else "workspace:refusal"
     who = actor or (_human(refusal.by) if refusal.by else "unknown")
@@ -126,15 +130,15 @@ def append_refusal(refusal: Refusal, *, actor: str = "") -> LedgerRecord:
 
 
 def append_closing(ask: Ask) -> LedgerRecord:
-    """Record an ask that was closed without an answer: withdrawn, expired or superseded."""
+    """Append an ask that closed without an answer: withdrawn, expired or superseded."""
     who = _human(ask.closed_by) if ask.closed_by else "system"
     facts = {**record_facts.facts_of(ask.status, ask.pk), "names": {"agent": ask.agent.slug}}
     entry = Entry(ask.status, f"ask:{ask.pk}", who, facts)
-    return _follow(f"session:{ask.session_id}", entry)  # nor does anybody close without it
+    return _follow(f"session:{ask.session_id}", entry)  # the caller holds the session's lock
 
 
 def append_import(ask: Ask, *, by: AbstractBaseUser, source: dict[str, Any]) -> LedgerRecord:
-    """Record what a person took over from a file: an open ask, or one that is history."""
+    """Append an ask that a person imported from a file: an open one, or a decided one."""
     facts = {
         **record_facts.facts_of("imported", ask.pk),
         "names": {"agent": ask.agent.slug, "by": by.get_username()},
@@ -146,7 +150,7 @@ def append_import(ask: Ask, *, by: AbstractBaseUser, source: dict[str, Any]) -> 
 
 
 def record_after(head: Head, entry: Entry, at: datetime) -> LedgerRecord:
-    """The record that follows a head, not saved."""
+    """Return the unsaved record that follows ``head``."""
     body = {
         "v": VERSION,
         "chain": head.chain,
@@ -177,7 +181,7 @@ def _write(chain: str, entry: Entry) -> LedgerRecord:
 
 
 def _follow(chain: str, entry: Entry) -> LedgerRecord:
-    """Write the next record of a chain that is locked."""
+    """Append the next record to a chain that the caller has locked."""
     ((at, seq, last),) = statements.query(_HEAD, chain)
     record = record_after(Head(chain, seq or 0, last or GENESIS), entry, at)
     statements.insert(record)
@@ -185,7 +189,7 @@ def _follow(chain: str, entry: Entry) -> LedgerRecord:
 
 
 def _lock(chain: str) -> None:
-    """The session's row, which the caller holds already in most cases, or the chain's own lock."""
+    """Lock the session's row (most callers hold it already) or the workspace chain."""
     kind, _, number = chain.partition(":")
     if kind == "session":
         Session.objects.select_for_update().only("pk").get(pk=int(number))

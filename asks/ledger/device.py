@@ -1,6 +1,6 @@
-"""From what class of device the present request comes: phone, desktop or api. Kept coarse on purpose.
+"""Keep the device class of the current request: phone, desktop or api. It is coarse on purpose.
 
-The workspace says it once per request; the ledger reads it. Nothing is decided by it.
+The workspace sets it once per request and the ledger records it. No decision depends on it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _device: ContextVar[str] = ContextVar("device", default="")
 
 
 def current_device() -> str:
-    """The device class of what is being done now; empty when nobody said."""
+    """Return the device class of the current request, or an empty string if none is set."""
     return _device.get()
 
 
 @contextmanager
 def acting_from(device: str) -> Iterator[None]:
-    """Everything inside is done from this class of device."""
+    """Set the device class for everything inside the ``with`` block."""
     token = _device.set(device)
     try:
         yield

@@ -1,8 +1,8 @@
-"""What a ledger record says, taken from the rows it is about.
+"""Build the facts of a ledger record from the rows that it describes.
 
-PostgreSQL builds the facts, when a record is written and again when it is proved, so that a changed
-row is found as surely as a changed record. What is not in the rows (``EXTRAS``) stands in the record
-only.
+PostgreSQL builds the facts when a record is written and again when it is proved. A changed row is
+therefore found as reliably as a changed record. The facts in ``EXTRAS`` are stored in no other row;
+only the record has them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, LiteralString
 from agents.db import statements
 from agents.text.canonical_json import Json
 
-#: What only a record knows: the names of that day, how long it waited, the device, the signature,
-#: the file it was imported from.
+#: Facts that only the record holds: the names at that time, how long the ask waited, the device, the
+#: signature, and the file that an ask was imported from.
 EXTRAS = ["names", "waited_seconds", "device", "proof", "source"]
 
 
 def _utc(column: LiteralString) -> LiteralString:
-    """A moment as text, in UTC with microseconds, whatever the session's own settings are."""
+    """Return SQL that formats a moment in UTC with microseconds, independent of session settings."""
     return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
 
@@ -62,7 +62,7 @@ _GATE: LiteralString = """
    || CASE WHEN g.schema IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('schema', g.schema) END
  FROM asks_gate g WHERE g.ask_id = a.id)
 """
-#: What expired may be asked again later, so only a superseded ask tells of its successor.
+#: An expired ask can gain a successor later, so only a superseded ask includes it.
 _CLOSING: LiteralString = f"""
 jsonb_build_object(
   'status', a.status, 'closed_at', {_utc("a.closed_at")}, 'by', a.closed_by_id,
@@ -101,7 +101,7 @@ _CLOSED_ASK: LiteralString = f"""
 SELECT a.id, jsonb_build_object('ask', {_ASK}, 'gate', {_GATE}, 'closing', {_CLOSING}) AS facts
 FROM asks_ask a WHERE a.id = ANY(%s)
 """  # noqa: S608  made of the texts above only
-#: An imported ask may be answered later, so only what cannot change is told.
+#: An imported ask can be answered later, so only the columns that cannot change are included.
 _IMPORTED: LiteralString = """
 SELECT a.id, jsonb_build_object('imported', jsonb_build_object(
   'id', a.id, 'session', a.session_id, 'request_key', a.request_key, 'prompt', a.prompt,
@@ -138,13 +138,13 @@ FROM asks_delegation d WHERE d.id = ANY(%s)
 
 @dataclass(frozen=True)
 class FactSource:
-    """What a kind of record tells of: the name before the id in its subject, and how to ask for it."""
+    """The rows behind a kind of record: the prefix of its subject, and the query of the facts."""
 
     subject: str
     query: LiteralString
 
 
-TOLD: dict[str, FactSource] = {
+FACT_SOURCES: dict[str, FactSource] = {
     "verdict": FactSource("verdict", _VERDICT),
     "vote": FactSource("vote", _VOTE),
     "refusal": FactSource("refusal", _REFUSAL),
@@ -158,7 +158,7 @@ TOLD: dict[str, FactSource] = {
     "delegation_revoked": FactSource("delegation", _REVOKED_DELEGATION),
 }
 
-#: What has no record: rows that were written past the ledger, or whose record was taken away.
+#: Queries for a row without a record: it was written past the ledger, or its record was removed.
 UNRECORDED: dict[str, LiteralString] = {
     "verdict": """
 SELECT v.id FROM asks_verdict v WHERE NOT EXISTS (
@@ -184,13 +184,13 @@ ORDER BY a.id LIMIT 1""",
     "extended ask": """
 SELECT a.id FROM asks_ask a LEFT JOIN (
   SELECT r.subject, count(*) AS times FROM asks_ledgerrecord r WHERE r.kind = 'extended'
-  GROUP BY r.subject) AS told ON told.subject = 'ask:' || a.id
-WHERE a.extended <> coalesce(told.times, 0) ORDER BY a.id LIMIT 1""",
+  GROUP BY r.subject) AS recorded ON recorded.subject = 'ask:' || a.id
+WHERE a.extended <> coalesce(recorded.times, 0) ORDER BY a.id LIMIT 1""",
     "escalated ask": """
 SELECT a.id FROM asks_ask a LEFT JOIN (
   SELECT DISTINCT r.subject FROM asks_ledgerrecord r WHERE r.kind = 'escalated'
-) AS told ON told.subject = 'ask:' || a.id
-WHERE a.escalated_to_id IS NOT NULL AND told.subject IS NULL ORDER BY a.id LIMIT 1""",
+) AS recorded ON recorded.subject = 'ask:' || a.id
+WHERE a.escalated_to_id IS NOT NULL AND recorded.subject IS NULL ORDER BY a.id LIMIT 1""",
     "dropped ask": """
 SELECT d.ask_id FROM asks_dropped d WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'dropped' AND r.subject = 'ask:' || d.ask_id)
@@ -214,22 +214,23 @@ ORDER BY d.id LIMIT 1""",
 def register_facts(
     kinds: Mapping[str, FactSource], unrecorded: Mapping[str, LiteralString]
 ) -> None:
-    """Make kinds of records known whose rows belong to a layer above this one."""
-    TOLD.update(kinds)
+    """Register kinds of records whose rows belong to a layer above this one."""
+    FACT_SOURCES.update(kinds)
     UNRECORDED.update(unrecorded)
 
 
 def facts_of(kind: str, pk: int) -> dict[str, Any]:
-    """The facts of one row, which exists. ``pk`` is the number in the record's subject."""
+    """Return the facts of one row. ``pk`` is the id in the record's subject. Raises KeyError."""
     return facts_of_all(kind, [pk])[pk]
 
 
 def facts_of_all(kind: str, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """The facts of those rows that exist, by id."""
-    return {pk: _parsed(facts) for pk, facts in statements.query(TOLD[kind].query, list(ids))}
+    """Return {id: facts} of the rows that exist."""
+    rows = statements.query(FACT_SOURCES[kind].query, list(ids))
+    return {pk: _parsed(facts) for pk, facts in rows}
 
 
 def _parsed(facts: Json) -> dict[str, Any]:
-    """Django's cursors give jsonb as text."""
+    """Parse the facts if they are text: Django's cursors return jsonb as text."""
     parsed: dict[str, Any] = json.loads(facts) if isinstance(facts, str) else facts
     return parsed

@@ -1,7 +1,7 @@
-"""The Ed25519 key that signs anchors and exports: kept in the state folder, its public half printable.
+"""Keep the Ed25519 key that signs anchors and exports in the state folder.
 
 A database owner who cannot read the state folder cannot sign. ``LEDGER_TRUSTED_KEYS`` names the
-public keys of other machines that anchor in the same database.
+public keys of other machines that write anchors to the same database.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE = "ledger_key"
 
 
 def signing_key() -> Ed25519PrivateKey:
-    """This machine's key, made on first use, readable by its owner only."""
+    """Return this machine's key. Create it on first use, readable by its owner only."""
     path = _path()
     if not path.exists():
         _make(path)
@@ -31,7 +31,7 @@ def _path() -> Path:
 
 
 def _make(path: Path) -> None:
-    """Whole or not at all, and never over a key that another process has just made."""
+    """Create the key file atomically. Keep the key of a process that was faster."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{FILE}.{secrets.token_hex(8)}")
     try:
@@ -44,18 +44,18 @@ def _make(path: Path) -> None:
 
 
 def public_key_of(key: Ed25519PrivateKey) -> str:
-    """The public half in hex."""
+    """Return the public key in hex."""
     return key.public_key().public_bytes_raw().hex()
 
 
 def trusted_keys() -> frozenset[str]:
-    """The public keys whose signatures count here: this machine's, and those the settings name."""
+    """Return the trusted public keys: this machine's and those in ``LEDGER_TRUSTED_KEYS``."""
     own = {public_key_of(signing_key())} if _path().exists() else set()
     return frozenset(own | set(settings.LEDGER_TRUSTED_KEYS))
 
 
 def is_signed(message: bytes, *, signature: str, public_key: str) -> bool:
-    """Whether a signature is valid. Hex has one spelling only: lower case, no spaces."""
+    """Check a signature. Both hex strings must be lower case and without spaces."""
     try:
         key, signed = bytes.fromhex(public_key), bytes.fromhex(signature)
         if key.hex() != public_key or signed.hex() != signature:

@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Databases of the time before 0.1.0 have these applied; they are taken over as they are.
+    # Databases from before 0.1.0 have these applied; they are taken over as they are.
     replaces = [
         ("asks", "0001_asks_and_decisions"),
         ("asks", "0003_ledger"),
@@ -220,23 +220,23 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("not_found", "There is no such question."),
-                            ("not_allowed", "This is not yours to answer."),
-                            ("four_eyes", "Somebody else must answer this: the run was started for you."),
+                            ("not_allowed", "You may not answer this question."),
+                            ("four_eyes", "Someone else must answer this: the run was started for you."),
                             ("closed", "This question is already closed."),
                             ("expired", "Nobody answered in time. Nothing was approved."),
-                            ("gated", "Money-critical actions are not answerable here. No grant was minted; use the signed channel."),
-                            ("unbindable", "This answer did not say which action it is for. Nothing was approved; load the page again."),
-                            ("unproven", "The signature does not prove who decided this. Nothing was approved."),
-                            ("stale", "What is asked has changed since you looked. Nothing was approved."),
-                            ("claimed", "Somebody else has claimed this question."),
-                            ("reauthenticate", "This answer needs you to prove who you are once more. Nothing was approved."),
-                            ("voted", "You have voted already, and a vote stays as it is."),
-                            ("invalid", "This answer cannot be kept as it is."),
+                            ("gated", "This action moves money. Approve it with a signed decision file, not here."),
+                            ("unbindable", "The answer did not name the action it is for. Nothing was approved. Reload the page."),
+                            ("unproven", "The signature does not prove who decided. Nothing was approved."),
+                            ("stale", "The question has changed since you looked. Nothing was approved."),
+                            ("claimed", "Someone else has claimed this question."),
+                            ("reauthenticate", "Confirm it's you before you answer this. Nothing was approved."),
+                            ("voted", "You have already voted. Votes are final."),
+                            ("invalid", "This answer cannot be stored."),
                             ("empty", "An empty answer is not an answer."),
                             ("unknown_option", "That option was not offered."),
-                            ("not_editable", "This action may not be changed here. Nothing was approved."),
-                            ("bad_edit", "What you changed does not fit. Nothing was approved."),
-                            ("reason_required", "This answer needs a reason in words."),
+                            ("not_editable", "This action cannot be edited. Nothing was approved."),
+                            ("bad_edit", "Your changes do not fit. Nothing was approved."),
+                            ("reason_required", "This answer needs a reason."),
                         ],
                         max_length=16,
                     ),

@@ -1,4 +1,4 @@
-"""Asks, the options and actions they offer, and what came of them."""
+"""Models of asks, their options and actions, and their outcomes."""
 
 from asks.models.ask import Ask, Gate, Option
 from asks.models.deadlines import Dropped, Nudge, NudgeKind

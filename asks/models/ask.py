@@ -16,14 +16,15 @@ from asks.lifecycle import AskKind, AskStatus, Meaning, Style
 class Ask(models.Model):
     """A question or an approval that a run raised.
 
-    ``request_key`` is the protocol's own name for the request: it is raised once per session.
-    ``prompt_html`` is the prompt rendered and sanitised once. ``context`` is what else the agent
-    showed with it. ``agent`` repeats the session's agent so that a person's queue is one index.
+    ``request_key`` is the protocol's id of the request; a session raises each key once.
+    ``prompt_html`` is the prompt, rendered and sanitised once. ``context`` is additional information
+    from the agent, {name: value}. ``agent`` repeats the session's agent, so that one index covers a
+    person's queue.
 
-    What the policy said of it when it was raised stands in ``terms`` (see ``asks.policies.versions``) and in
-    the columns a queue is filtered by: ``answered_by`` is the group that answers, the owners if
-    none; ``barred`` are the people who may not, because the run was started for them.
-    ``card_version`` moves whenever an open ask's card would look different.
+    ``terms`` holds the result of the policy when the ask was raised (see ``asks.policies.terms``).
+    The columns that filter a queue repeat parts of it: ``answered_by`` is the group that answers
+    (the owners if empty), and ``barred`` holds the ids of the people who may not answer because the
+    run was started for them. ``card_version`` increases whenever the card of an open ask changes.
     """
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="asks")
@@ -148,12 +149,12 @@ class Ask(models.Model):
         ]
 
     def __str__(self) -> str:
-        """For lists of every kind, whoever reads them."""
+        """Return a title for lists. It never reveals the prompt of a confidential ask."""
         return f"confidential ask {self.pk}" if self.confidential else self.prompt[:80]
 
 
 class Option(models.Model):
-    """An offered answer. A verdict names its ``key``, never the label."""
+    """An offered answer. Agents match its ``key``; people read its ``label``."""
 
     ask = models.ForeignKey(Ask, on_delete=models.CASCADE, related_name="options")
     key = models.CharField(max_length=100)
@@ -180,12 +181,12 @@ class Option(models.Model):
 
 
 class Gate(models.Model):
-    """The action behind an approval, and what an answer to it is bound to.
+    """The action behind an approval, and the binding that an answer must echo.
 
-    ``number`` counts 0, 1, 2 … in the session. The binding is ``action_hash`` (of operation, params
-    and the files they name), ``policy_version`` and ``run_version``; an answer must echo all three.
-    ``files`` is {path: digest or why there is none}, as they were when it was asked. ``schema`` is
-    the JSON Schema of the params, if the protocol knows one.
+    ``number`` counts 0, 1, 2 … in the session. The binding consists of ``action_hash`` (over the
+    operation, the params and the files that they name), ``policy_version`` and ``run_version``.
+    ``files`` is {path: digest, or the reason why there is none} at the time of the ask. ``schema`` is
+    the JSON Schema of the params, if the protocol supplies one.
     """
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="gate")

@@ -16,10 +16,10 @@ class NudgeKind(models.TextChoices):
 
 
 class Nudge(models.Model):
-    """Something to be said about an open ask when its time comes, once.
+    """A reminder, escalation or warning about an open ask, due once.
 
-    ``round`` counts the extensions: a longer deadline has a warning of its own. ``said_at`` is when
-    it was said, or found that nothing was left to say it about.
+    ``round`` counts the extensions of the deadline: each extension has its own warning. ``said_at`` is
+    the time when the nudge was sent, or skipped because the ask was no longer open.
     """
 
     ask = models.ForeignKey(Ask, on_delete=models.PROTECT, related_name="nudges")
@@ -45,7 +45,7 @@ class Nudge(models.Model):
 
 
 class Dropped(models.Model):
-    """An expired decision that a person put aside, with the reason."""
+    """An expired ask that a person dismissed, with the reason."""
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="dropped")
     by = models.ForeignKey(

@@ -9,19 +9,19 @@ from agents.db.append_only import append_only_triggers
 from asks.lifecycle import Meaning, Reason
 from asks.models.ask import Ask, Option
 
-#: A character that is neither white space nor without width, for PostgreSQL. ``agents.text.storable`` knows
-#: more of them; this much the database itself refuses.
+#: PostgreSQL pattern of a visible character: neither white space nor of zero width. The database enforces
+#: this much; ``agents.text.storable.is_blank`` rejects more.
 VISIBLE = (
     r"[^[:space:]\u0001-\u001f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
 
 
 class Verdict(models.Model):
-    """The one answer to an ask, by a person. Written once, never changed.
+    """A person's answer to an ask. An ask has at most one, and it never changes.
 
-    ``option_label`` is the label as it was shown; ``echo`` the binding as it came back;
-    ``on_behalf_of`` who had delegated it to them. ``edit`` is there if the call was changed before
-    it was approved: {"original": params, "edited": params, "action_hash": of the edited call}.
+    ``option_label`` is the label that was shown and ``echo`` the binding that the answer contained.
+    ``on_behalf_of`` is the person who delegated the answer. ``edit`` is set if the call was changed
+    before it was approved: {"original": params, "edited": params, "action_hash": of the edited call}.
     """
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="verdict")
@@ -63,9 +63,9 @@ class Verdict(models.Model):
 
 
 class Refusal(models.Model):
-    """An answer that was turned down, with its reason. Recorded like a verdict.
+    """A refused answer and the reason. It is recorded like a verdict.
 
-    ``ask`` is empty when nothing by that id exists; ``ask_ref`` is the id as it was given.
+    ``ask_ref`` is the id in the request. ``ask`` is empty if no ask has that id.
     """
 
     ask = models.ForeignKey(

@@ -10,10 +10,10 @@ from agents.models import Agent
 
 
 class Delegation(models.Model):
-    """Somebody answers in somebody else's name, from and until a time, for a reason.
+    """The right of one person to answer for another, for a limited time and with a reason.
 
-    For one agent, or for all whose asks the delegator may answer. What was delegated is not passed
-    on. It is never changed; it can be revoked.
+    It covers one agent, or every agent whose asks the delegator may answer. The delegate cannot pass
+    it on. A delegation never changes, but it can be revoked.
     """
 
     delegator = models.ForeignKey(

@@ -10,10 +10,11 @@ from asks.models.ask import Ask
 
 
 class Grant(models.Model):
-    """The right to do exactly one thing once. An approval makes one, or a policy that asks nobody.
+    """The right to run exactly one action once.
 
-    Without an ask it is the policy's. ``files`` are the digests of what the action names, as they
-    were when it was approved; ``action_hash`` covers them.
+    An approval creates a grant. So does a policy that allows the action without asking; that grant has
+    no ``ask``. ``files`` is {path: digest} of the files that the action names, at the time of the
+    approval; ``action_hash`` covers them.
     """
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="grants")
@@ -38,7 +39,7 @@ class Grant(models.Model):
 
 
 class Redemption(models.Model):
-    """A grant that was taken to do what it allows, written before it is done. A grant has one at most."""
+    """The use of a grant, recorded before the action runs. A grant has at most one."""
 
     grant = models.OneToOneField(Grant, on_delete=models.PROTECT, related_name="redemption")
     run = models.ForeignKey(
@@ -62,7 +63,7 @@ class EffectEnd(models.TextChoices):
 
 
 class Effect(models.Model):
-    """How something that was allowed ended. Missing while it is under way, or when nobody came to say."""
+    """The outcome of an action that a grant allowed. It is missing until the outcome is reported."""
 
     redemption = models.OneToOneField(Redemption, on_delete=models.PROTECT, related_name="effect")
     end = models.CharField(max_length=8, choices=EffectEnd.choices)

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 
 class PersonalHours(models.Model):
-    """When a person is there, in their own time zone. Whoever has none is always there."""
+    """A person's working hours, in their own time zone. A person without a row is always available."""
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL,

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from agents.db.append_only import append_only_triggers
 
-#: Kinds of which a subject has one record at most.
+#: A subject has at most one record of each of these kinds.
 ONCE = (
     "verdict",
     "vote",
@@ -24,11 +24,11 @@ ONCE = (
 
 
 class LedgerRecord(models.Model):
-    """One line of the ledger: what was decided, hash-chained to the line before it.
+    """One record of the ledger, hash-chained to the previous record.
 
-    ``body`` is the record itself, RFC 8785 canonical JSON of {v, chain, seq, prev, kind, subject,
-    actor, at, facts}; ``hash`` is its SHA-256 in hex and ``prev`` the hash before it. Every other
-    column repeats a part of the body, so that it can be searched; the body is what counts.
+    ``body`` is RFC 8785 canonical JSON of {v, chain, seq, prev, kind, subject, actor, at, facts}.
+    ``hash`` is its SHA-256 in hex, and ``prev`` the hash of the previous record. Every other column
+    repeats a part of the body for queries; the body is authoritative.
     """
 
     hash = models.CharField(max_length=64, primary_key=True)
@@ -59,11 +59,11 @@ class LedgerRecord(models.Model):
 
 
 class Anchor(models.Model):
-    """A signed statement of how far the chains had come. Anchors are chained to each other.
+    """A signed list of chain heads. Anchors are chained to each other.
 
-    ``body`` is canonical JSON of {v, number, prev, at, heads: {chain: [seq, hash]}}, with the chains
-    that moved since the anchor before. ``signature`` is Ed25519 over the body; both it and
-    ``public_key`` are hex.
+    ``body`` is canonical JSON of {v, number, prev, at, heads: {chain: [seq, hash]}}. ``heads`` holds
+    the chains that have grown since the previous anchor. ``signature`` is Ed25519 over
+    ``asks.ledger.anchors.PREFIX`` and the body. ``signature`` and ``public_key`` are hex.
     """
 
     number = models.PositiveBigIntegerField(primary_key=True)

@@ -10,9 +10,9 @@ from agents.models import Agent
 
 
 class Policy(models.Model):
-    """One version of an agent's policy, never changed. Version 0 is built in and has no row.
+    """One version of an agent's policy. It never changes. Version 0 is built in and has no row.
 
-    ``rules`` is the JSON that ``asks.policies.rules.Document`` reads.
+    ``rules`` is JSON in the format of ``asks.policies.rules.Document``.
     """
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="policies")

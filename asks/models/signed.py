@@ -8,10 +8,10 @@ from asks.models.decision import Refusal, Verdict
 
 
 class SignedFile(models.Model):
-    """A file of the signed channel that was looked at, so that each is judged once.
+    """A file of the signed channel that was judged. Each version of a file is judged once.
 
-    ``digest`` covers its name, its bytes, its signature and the allowed-signers file: change one of
-    them and it is judged again. ``why`` says in words what came of it.
+    ``digest`` covers the name, the content, the signature and the allowed-signers file; if one of
+    them changes, the file is judged again. ``why`` is a sentence that states the outcome.
     """
 
     digest = models.CharField(max_length=64, unique=True)

@@ -10,10 +10,10 @@ from asks.models.ask import Ask, Option
 
 
 class Vote(models.Model):
-    """One person's vote on an ask that several decide. Written once; the verdict stays one.
+    """One person's vote on an ask that several people decide. It never changes.
 
-    ``principal`` is in whose name it was cast: the voter, or who delegated to them. Nobody's name
-    counts twice.
+    ``principal`` is the person whose vote counts: the voter, or the person who delegated it to them.
+    Each principal counts once. The ask still has a single verdict.
     """
 
     ask = models.ForeignKey(Ask, on_delete=models.PROTECT, related_name="votes")

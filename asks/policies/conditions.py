@@ -1,8 +1,9 @@
-"""Rules on the arguments of an action, such as ``params.amount > 1000``: read, never run as Python.
+"""Evaluate conditions on the params of an action, such as ``params.amount > 1000``.
 
-The language is a small part of Python's expressions, evaluated by simpleeval over JSON alone: no
-loops, no attributes of objects, no calls but the functions below, so the work is bounded by the
-length of the rule. Whatever cannot be decided raises BadCondition; a policy then asks a person.
+A condition is never run as Python. The language is a small subset of Python's expressions, which
+simpleeval evaluates over JSON only: no loops, no object attributes, and no calls except the functions
+below. The work is therefore bounded by the length of the condition. A condition that cannot be
+evaluated raises BadCondition; the policy then asks a person.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from django.utils.translation import gettext as _
 from simpleeval import InvalidExpression, SimpleEval
 
 from agents.text.canonical_json import Json
@@ -21,7 +23,7 @@ MAX_LENGTH = 500
 
 
 class BadCondition(ValueError):
-    """A rule that cannot be read, or that cannot be decided for these arguments."""
+    """A condition that cannot be parsed, or cannot be evaluated for these params."""
 
 
 _ALLOWED = (
@@ -32,33 +34,37 @@ _ALLOWED = (
 _NAMES = ("params", "operation")
 
 
-def check_condition(rule: str) -> None:
-    """Whether a rule can be read at all. Raises BadCondition with what is wrong."""
-    _parsed(rule)
+def check_condition(condition: str) -> None:
+    """Raise BadCondition if a condition cannot be parsed. The message says why."""
+    _parsed(condition)
 
 
-def condition_holds(rule: str, *, operation: str, params: Json) -> bool:
-    """Whether a rule is true of an action. Raises BadCondition when that cannot be said."""
+def condition_holds(condition: str, *, operation: str, params: Json) -> bool:
+    """Whether a condition is true for an action. Raises BadCondition if it cannot be evaluated."""
     reader = _Reader({"params": params, "operation": operation})
     try:
-        found = reader.eval(rule, _parsed(rule))
+        result = reader.eval(condition, _parsed(condition))
     except BadCondition:
         raise
     except (InvalidExpression, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise BadCondition(f"“{rule}” cannot be decided: {error}.") from error
-    if not isinstance(found, bool):
-        raise BadCondition(f"“{rule}” is neither true nor false here.")
-    return found
+        why = _("“{condition}” cannot be evaluated: {error}.")
+        raise BadCondition(why.format(condition=condition, error=error)) from error
+    if not isinstance(result, bool):
+        why = _("“{condition}” is neither true nor false here.")
+        raise BadCondition(why.format(condition=condition))
+    return result
 
 
 @lru_cache(maxsize=1000)
-def _parsed(rule: str) -> ast.expr:
-    if len(rule) > MAX_LENGTH:
-        raise BadCondition(f"The rule has {len(rule)} characters; {MAX_LENGTH} are the most.")
+def _parsed(condition: str) -> ast.expr:
+    if len(condition) > MAX_LENGTH:
+        why = _("The condition has {size} characters; the limit is {most}.")
+        raise BadCondition(why.format(size=len(condition), most=MAX_LENGTH))
     try:
-        tree = ast.parse(rule.strip(), mode="eval")
+        tree = ast.parse(condition.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadCondition(f"“{rule}” is no rule: {error}.") from error
+        why = _("“{condition}” is not a condition: {error}.")
+        raise BadCondition(why.format(condition=condition, error=error)) from error
     for node in ast.walk(tree):
         _check_node(node)
     return tree.body
@@ -66,16 +72,19 @@ def _parsed(rule: str) -> ast.expr:
 
 def _check_node(node: ast.AST) -> None:
     if not isinstance(node, _ALLOWED):
-        raise BadCondition(f"{type(node).__name__} cannot be used in a rule.")
+        why = _("{element} cannot be used in a condition.")
+        raise BadCondition(why.format(element=type(node).__name__))
     if isinstance(node, ast.Name) and node.id not in (*_NAMES, *_FUNCTIONS):
-        raise BadCondition(f"There is no “{node.id}”; a rule knows params and operation.")
+        why = _("There is no “{name}”; a condition can use params and operation.")
+        raise BadCondition(why.format(name=node.id))
     if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.keywords):
-        raise BadCondition("A rule calls " + ", ".join(_FUNCTIONS) + " and nothing else.")
+        why = _("A condition can only call {functions}.")
+        raise BadCondition(why.format(functions=", ".join(_FUNCTIONS)))
     if isinstance(node, ast.Constant) and not isinstance(node.value, str | int | float | None):
-        raise BadCondition(f"{node.value!r} is not JSON.")
+        raise BadCondition(_("{value} is not JSON.").format(value=repr(node.value)))
 
 
-class _Reader(SimpleEval):  # type: ignore[misc]  # it has no types
+class _Reader(SimpleEval):  # type: ignore[misc]  # simpleeval is untyped
     """simpleeval with fewer operators and without Python's objects."""
 
     def __init__(self, names: dict[str, Any]) -> None:
@@ -84,22 +93,22 @@ class _Reader(SimpleEval):  # type: ignore[misc]  # it has no types
         self.nodes[ast.List] = self._list
 
     def _item(self, node: ast.Attribute) -> Json:
-        """``params.amount`` is what stands under that name, never an attribute of Python's."""
+        """Read ``params.amount`` as a key of an object, never as a Python attribute."""
         whole = self._eval(node.value)
         if not isinstance(whole, dict) or node.attr not in whole:
-            raise BadCondition(f"There is no “{node.attr}”.")
+            raise BadCondition(_("There is no “{name}”.").format(name=node.attr))
         return whole[node.attr]
 
     def _list(self, node: ast.List) -> list[Any]:
         return [self._eval(element) for element in node.elts]
 
     def _check_disallowed_items(self, item: object) -> None:
-        """Only JSON ever gets in here; walking through all of it at every step would be slow."""
+        """Skip simpleeval's check: the input is only JSON, and walking all of it each time is slow."""
 
 
 def _number(value: object) -> Json:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadCondition("Only numbers can be calculated with.")
+        raise BadCondition(_("Arithmetic needs numbers."))
     return value
 
 
@@ -113,32 +122,38 @@ def _kind(value: object) -> str:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
+def _incomparable(left: Json, right: Json) -> BadCondition:
+    why = _("A {left} cannot be compared with a {right}.")
+    return BadCondition(why.format(left=_kind(left), right=_kind(right)))
+
+
 def _equal(left: Json, right: Json) -> bool:
-    """Values of two kinds are not merely different: a rule that compares them is mistaken."""
+    """Compare two values. Raise BadCondition if their kinds differ: the condition is wrong."""
     if left is not None and right is not None and _kind(left) != _kind(right):
-        raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
+        raise _incomparable(left, right)
     return bool(left == right)
 
 
 def _ordered(work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def compare(left: Json, right: Json) -> bool:
         if _kind(left) != _kind(right) or _kind(left) not in ("number", "str"):
-            raise BadCondition(f"A {_kind(left)} is compared with a {_kind(right)}.")
+            raise _incomparable(left, right)
         return work(left, right)
 
     return compare
 
 
 def _within(part: Json, whole: Json) -> bool:
-    """A text in a text, a name in an object, a value in a list."""
+    """Whether a text contains a text, an object contains a key, or a list contains a value."""
     if isinstance(whole, str | dict) and not isinstance(part, str):
-        raise BadCondition(f"A {_kind(part)} is looked for in a {_kind(whole)}.")
+        why = _("A {part} cannot be in a {whole}.")
+        raise BadCondition(why.format(part=_kind(part), whole=_kind(whole)))
     return part in whole
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise BadCondition(f"A {_kind(value)} is no text.")
+        raise BadCondition(_("A {kind} is not text.").format(kind=_kind(value)))
     return value
 
 

@@ -1,4 +1,4 @@
-"""What a policy that is not in force yet would have made of what was asked and allowed before."""
+"""Apply a proposed policy to past asks and allowed actions, and report what would change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from agents.models import Agent
 from asks import asking_again
@@ -21,7 +22,7 @@ MOST = 1000
 
 @dataclass(frozen=True)
 class Changed:
-    """One past ask, or one thing that was allowed without asking, that would have gone otherwise."""
+    """A past ask, or an action allowed without asking, that the proposed policy treats differently."""
 
     what: str
     operation: str
@@ -30,10 +31,10 @@ class Changed:
 
 
 def dry_run(agent: Agent, document: Document) -> list[Changed]:
-    """What would have changed, newest first. The policy in force is what it is compared with."""
+    """Compare a proposed policy with the policy in force. Return the changes, newest first."""
     now, then = policy_in_force(agent.pk), PolicyInForce(-1, document)
-    found = [*_of_asks(agent, now, then), *_of_allowed(agent, now, then)]
-    return [changed for changed in found if changed.changes]
+    compared = [*_of_asks(agent, now, then), *_of_allowed(agent, now, then)]
+    return [changed for changed in compared if changed.changes]
 
 
 def _of_asks(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[Changed]:
@@ -41,19 +42,23 @@ def _of_asks(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[
     for ask in asks.order_by("-pk")[:MOST]:
         draft, gate = asking_again.draft_from(ask), binding.gate_of(ask)
         before, after = (_judged(policy, draft, gate) for policy in (now, then))
-        operation = gate.operation if gate else "a question"
-        operation = "(confidential)" if ask.confidential else operation
-        yield Changed(f"ask {ask.pk}", operation, ask.pk, tuple(_differences(before, after)))
+        operation = gate.operation if gate else _("a question")
+        operation = _("(confidential)") if ask.confidential else operation
+        yield Changed(
+            _("ask {id}").format(id=ask.pk), operation, ask.pk, tuple(_differences(before, after))
+        )
 
 
 def _of_allowed(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterator[Changed]:
-    """What a policy let pass. A ``once`` that was used up counts as approved before."""
+    """Yield the actions that a policy allowed. For a ``once`` rule, assume an earlier approval."""
     allowed: QuerySet[Grant] = Grant.objects.filter(session__agent=agent, ask=None)
     for grant in allowed.order_by("-pk")[:MOST]:
         action = ActionDraft(grant.operation, grant.params)
         draft = AskDraft(request_key=grant.request_key, prompt="-", action=action)
-        before, after = (judge_draft(policy, draft, lambda _: True) for policy in (now, then))
-        what = f"allowed {grant.pk}"
+        before, after = (
+            judge_draft(policy, draft, lambda _operation: True) for policy in (now, then)
+        )
+        what = _("allowed {id}").format(id=grant.pk)
         yield Changed(what, grant.operation, None, tuple(_differences(before, after)))
 
 
@@ -74,7 +79,7 @@ def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
     if before.asks != after.asks:
         yield f"{_asking(before)} → {_asking(after)} ({after.why})"
     if before.money_critical != after.money_critical:
-        yield "money-critical" if after.money_critical else "not money-critical any more"
+        yield _("money-critical") if after.money_critical else _("no longer money-critical")
     for name in Terms.model_fields:
         was, now = _words(before.terms, name), _words(after.terms, name)
         if was != now and after.asks:
@@ -82,9 +87,9 @@ def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
 
 
 def _asking(ruling: Ruling) -> str:
-    return "a person is asked" if ruling.asks else "nobody is asked"
+    return _("a person is asked") if ruling.asks else _("nobody is asked")
 
 
 def _words(terms: Terms, name: str) -> str:
     value = terms.model_dump(mode="json", exclude_none=True, exclude_defaults=True).get(name)
-    return "not said" if value is None else str(value)
+    return _("not set") if value is None else str(value)

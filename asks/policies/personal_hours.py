@@ -1,4 +1,4 @@
-"""The time zone and the working hours of people, and what they mean for those who answer together."""
+"""Store the time zone and working hours of people, and combine those of several."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from asks.policies.working_hours import WorkingHours
 
 
 def hours_of(person: AbstractBaseUser) -> WorkingHours | None:
-    """When a person is there; None for somebody who has not said so."""
-    found = PersonalHours.objects.filter(person=person.pk).first()
-    return _read(found) if found else None
+    """Return the working hours of a person, or None if they have not set any."""
+    row = PersonalHours.objects.filter(person=person.pk).first()
+    return _read(row) if row else None
 
 
 def set_hours(person: AbstractBaseUser, said: dict[str, Json]) -> WorkingHours:
-    """Keep what a person says of themselves: {zone, days, opens, closes}. Raises ValidationError."""
+    """Store a person's hours: {zone, days, opens, closes}. Raises ValidationError per field."""
     try:
         hours = WorkingHours.model_validate(said)
     except ShapeError as error:
@@ -37,16 +37,16 @@ def set_hours(person: AbstractBaseUser, said: dict[str, Json]) -> WorkingHours:
 
 
 def clear_hours(person: AbstractBaseUser) -> None:
-    """They are always there again."""
+    """Delete the hours of a person, so that all hours count again."""
     PersonalHours.objects.filter(person=person.pk).delete()
 
 
 def hours_of_all(people: QuerySet[User]) -> tuple[WorkingHours, ...]:
-    """The hours of people who answer together. Empty if one of them is always there, or nobody is."""
-    wanted = set(people.values_list("pk", flat=True))
-    said = PersonalHours.objects.filter(person__in=wanted).order_by("person")
-    found = [_read(row) for row in said] if wanted else []
-    return tuple(dict.fromkeys(found)) if len(found) == len(wanted) else ()
+    """Return the hours of several people. Empty if one of them has not set any, or without people."""
+    ids = set(people.values_list("pk", flat=True))
+    rows = PersonalHours.objects.filter(person__in=ids).order_by("person")
+    hours = [_read(row) for row in rows] if ids else []
+    return tuple(dict.fromkeys(hours)) if len(hours) == len(ids) else ()
 
 
 def _read(row: PersonalHours) -> WorkingHours:
@@ -54,9 +54,10 @@ def _read(row: PersonalHours) -> WorkingHours:
 
 
 def _in_words(error: ShapeError) -> dict[str, list[str]]:
-    """{field: why}; what is wrong with both times together is said at the later one."""
-    said: dict[str, list[str]] = {}
-    for found in error.errors(include_url=False):
-        field = str(found["loc"][0]) if found["loc"] else "closes"
-        said.setdefault(field, []).append(found["msg"].removeprefix("Value error, ").capitalize())
-    return said
+    """Return {field: sentences}. An error about both times together is reported for ``closes``."""
+    sentences: dict[str, list[str]] = {}
+    for flaw in error.errors(include_url=False):
+        field = str(flaw["loc"][0]) if flaw["loc"] else "closes"
+        sentence = flaw["msg"].removeprefix("Value error, ").capitalize()
+        sentences.setdefault(field, []).append(sentence)
+    return sentences

@@ -1,12 +1,12 @@
-"""What a policy may say, as JSON: which actions need a person, who that is, how many, by when.
+"""The JSON format of a policy: which actions need approval, by whom, by how many, by when.
 
     {"terms": {"expires_after": "P2D"},
      "rules": [{"operation": "fs.read*", "approval": "never"},
                {"operation": "refund", "approval": "when", "when": "params.amount > 1000", "quorum": 2},
                {"operation": "pay*", "money_critical": true}]}
 
-The first rule whose pattern fits an operation counts; what no rule names always needs a person.
-A rule's own terms stand before those of the whole policy. Durations are ISO 8601 or seconds.
+The first rule whose pattern matches an operation applies. An operation without a rule always needs a
+person. The terms of a rule override those of the policy. Durations are ISO 8601 or seconds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
+from django.utils.translation import gettext as _
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -40,34 +41,34 @@ Rejection = Literal["first_decides", "all_vote"]
 
 def _some_time(wait: timedelta) -> timedelta:
     if not timedelta(seconds=1) <= wait <= MAX_WAIT:
-        raise ValueError("it must be at least a second, and ten years at most")
+        raise ValueError(_("it must be at least one second and at most ten years"))
     return wait
 
 
-def _only_pauses(wanted: object) -> object:
-    if wanted != "pause":
-        raise ValueError("time never approves: an expiry can only pause")
-    return wanted
+def _only_pauses(action: object) -> object:
+    if action != "pause":
+        raise ValueError(_("time never approves: an expiry can only pause"))
+    return action
 
 
 def _who(name: str) -> str:
     if name != "owners" and not name.removeprefix(GROUP).strip():
-        raise ValueError("name a group, as in group:finance")
+        raise ValueError(_("name a group, as in group:finance"))
     if name != "owners" and not name.startswith(GROUP):
-        raise ValueError("it is either owners or group:<name>")
+        raise ValueError(_("it must be owners or group:<name>"))
     return name
 
 
 def _plain(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("it holds a character that cannot be kept")
+        raise ValueError(_("it contains a character that cannot be stored"))
     return text
 
 
-def _counted(given: object) -> object:
-    """``2`` is short for two approvals."""
-    is_number = isinstance(given, int) and not isinstance(given, bool)
-    return {"approvals": given} if is_number else given
+def _counted(quorum: object) -> object:
+    """Expand ``2``, which is short for two approvals."""
+    is_number = isinstance(quorum, int) and not isinstance(quorum, bool)
+    return {"approvals": quorum} if is_number else quorum
 
 
 Wait = Annotated[timedelta, AfterValidator(_some_time)]
@@ -80,7 +81,7 @@ class _Shape(BaseModel):
 
 
 class Quorum(_Shape):
-    """How many must approve. ``of`` is how many vote at all, where all of them must."""
+    """How many people must approve. ``of`` is the number of voters, if all of them must vote."""
 
     approvals: Annotated[int, Field(ge=1, le=50, strict=True)]
     of: Annotated[int, Field(ge=1, le=50, strict=True)] | None = None
@@ -93,14 +94,15 @@ class Quorum(_Shape):
     @model_validator(mode="after")
     def _possible(self) -> Quorum:
         if self.rejection == "all_vote" and self.of is None:
-            raise ValueError("where all must vote, say of how many")
+            raise ValueError(_("if all must vote, “of” must be the number of voters"))
         if self.of is not None and self.approvals > self.of:
-            raise ValueError(f"{self.approvals} of {self.of} can never approve")
+            why = _("{approvals} of {voters} can never approve")
+            raise ValueError(why.format(approvals=self.approvals, voters=self.of))
         return self
 
 
 class Terms(_Shape):
-    """How an ask is handled. What is not said here is said by the terms around it, or the default."""
+    """How an ask is handled. For a term that is None, the outer terms or the default apply."""
 
     answered_by: Who | None = None
     four_eyes: FourEyes | None = None
@@ -122,21 +124,21 @@ class Terms(_Shape):
     @model_validator(mode="after")
     def _somebody_to_admit(self) -> Self:
         if self.escalated_may_answer and not (self.escalate_to or "").startswith(GROUP):
-            raise ValueError("“escalated_may_answer” goes with “escalate_to”, a group")
+            raise ValueError(_("“escalated_may_answer” needs a group in “escalate_to”"))
         return self
 
     def over(self, around: Terms) -> Terms:
-        """These terms, and where they say nothing, those around them."""
-        said = self.model_dump(exclude_none=True)
-        return Terms(**{**around.model_dump(exclude_none=True), **_terms_of(said)})
+        """Return these terms, with the missing ones taken from ``around``."""
+        own = self.model_dump(exclude_none=True)
+        return Terms(**{**around.model_dump(exclude_none=True), **_terms_of(own)})
 
 
-def _terms_of(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name in Terms.model_fields}
+def _terms_of(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in Terms.model_fields}
 
 
 class Rule(Terms):
-    """What holds for the operations that a pattern fits: ``*`` and ``?`` stand for anything."""
+    """A rule for the operations that match its pattern, with the wildcards ``*`` and ``?``."""
 
     operation: Text
     approval: Approval = "always"
@@ -159,13 +161,17 @@ class Rule(Terms):
     @model_validator(mode="after")
     def _consistent(self) -> Rule:
         if (self.approval == "when") != (self.when is not None):
-            raise ValueError("approval “when” goes with a rule in “when”, and the other way round")
+            raise ValueError(
+                _("approval “when” needs a condition in “when”, and only that approval has one")
+            )
         if self.money_critical and self.approval != "always":
-            raise ValueError("what is money-critical always needs an approval")
+            raise ValueError(_("a money-critical action always needs an approval"))
         if self.may_edit and self.money_critical:
-            raise ValueError("what is money-critical is signed as it is: “may_edit” cannot hold")
+            raise ValueError(
+                _("a money-critical action is signed unchanged: “may_edit” is not allowed")
+            )
         if self.may_edit and self.quorum is not None and self.quorum.many_decide:
-            raise ValueError("where several decide, nobody changes the call alone")
+            raise ValueError(_("if several people decide, nobody may edit the call alone"))
         return self
 
     def fits(self, operation: str) -> bool:
@@ -173,7 +179,7 @@ class Rule(Terms):
 
 
 class Document(_Shape):
-    """The whole of a policy. An empty one is the built-in version 0: any owner, always."""
+    """A whole policy. An empty one equals the built-in version 0: always ask, any owner answers."""
 
     terms: Terms = Terms()
     rules: Annotated[tuple[Rule, ...], Field(max_length=MAX_RULES)] = ()
@@ -184,7 +190,7 @@ class Document(_Shape):
 
     @property
     def groups(self) -> set[str]:
-        """The names of the groups that it counts on."""
+        """The names of the groups that the policy refers to."""
         named = [who for terms in (self.terms, *self.rules) for who in _named(terms)]
         return {who.removeprefix(GROUP) for who in named if who and who.startswith(GROUP)}
 

@@ -1,7 +1,7 @@
-"""Which policy is in force for an agent, and what it says of something that is about to be asked.
+"""Find the policy in force for an agent, add versions of it, and apply it to drafts.
 
 Version 0 is built in: every action needs a person, and any owner answers. Each change is a new
-version of that agent's policy, which moves the binding of everything that waits under the old one.
+version of the agent's policy. It changes the binding of every open ask, so earlier answers are stale.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import lru_cache
 from django.contrib.auth.models import AbstractBaseUser, Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 from pydantic import ValidationError as ShapeError
 
 from agents import actors
@@ -23,6 +24,7 @@ from agents.models import Session
 from agents.text.canonical_json import Json
 from agents.text.storable import is_blank, is_storable
 from asks.drafts import ActionDraft, AskDraft
+from asks.ledger import chain
 from asks.lifecycle import Meaning
 from asks.models import Policy, Verdict
 from asks.policies import conditions
@@ -33,7 +35,7 @@ MAX_RULES_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class PolicyInForce:
-    """A version with what it says."""
+    """A policy version and its document."""
 
     version: int
     document: Document
@@ -44,7 +46,7 @@ BUILT_IN = PolicyInForce(0, Document())
 
 @dataclass(frozen=True)
 class Ruling:
-    """What a policy says of one thing to ask. ``asks``: a person decides; else it is simply allowed."""
+    """The result of a policy for one draft. If ``asks`` is false, the action is allowed without asking."""
 
     version: int
     asks: bool
@@ -59,13 +61,13 @@ class Ruling:
 
 
 def version_in_force(agent_id: int) -> int:
-    """The version of the policy that an answer is bound to."""
+    """Return the policy version that an answer is bound to."""
     versions = _VERSION.rows(agent_id)
     return versions[0][0] if versions else 0
 
 
 def policy_in_force(agent_id: int) -> PolicyInForce:
-    """The policy that holds for an agent now."""
+    """Return the policy in force for an agent."""
     newest = _NEWEST.first(agent_id)
     return PolicyInForce(newest.version, document_of(newest.rules)) if newest else BUILT_IN
 
@@ -77,23 +79,23 @@ _VERSION = Prepared(
 
 
 def document_of(rules: Json) -> Document:
-    """Stored rules, read. Raises pydantic's ValidationError for what is no policy."""
+    """Parse stored rules. Raises pydantic's ValidationError if they are not a policy."""
     return _document(json.dumps(rules, sort_keys=True))
 
 
 @lru_cache(maxsize=500)
 def _document(text: str) -> Document:
-    return Document.model_validate(json.loads(text))  # noqa: TID251  our own writing
+    return Document.model_validate(json.loads(text))  # noqa: TID251  dumped by document_of
 
 
 @transaction.atomic
 def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -> Policy:
-    """Put a new version in force, from this moment. Raises ValidationError per field."""
-    from asks.ledger import chain  # the ledger reads verdicts' answers, which know of policies
-
+    """Put a new version in force immediately. Raises ValidationError per field."""
     document = check_rules(rules)
     if is_blank(why) or not is_storable(why) or len(why) > 1000:
-        raise ValidationError({"why": "Say in up to 1000 characters why it is changed."})
+        raise ValidationError(
+            {"why": _("Say why you change the policy, in at most 1000 characters.")}
+        )
     agent = lock_agent(agent_id)
     made = Policy.objects.create(
         agent=agent,
@@ -108,31 +110,33 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
 
 
 def check_rules(rules: Json) -> Document:
-    """Rules as they came in, read and checked whole. Raises ValidationError for the field."""
+    """Parse and validate submitted rules. Raises ValidationError for the field ``rules``."""
     try:
         if len(json.dumps(rules)) > MAX_RULES_BYTES:
-            raise ValidationError({"rules": f"A policy has {MAX_RULES_BYTES} bytes at the most."})
+            limit = _("A policy can have at most {most} bytes.").format(most=MAX_RULES_BYTES)
+            raise ValidationError({"rules": limit})
         document = document_of(rules)
     except ShapeError as error:
         raise ValidationError({"rules": _in_words(error)}) from error
     except (TypeError, RecursionError) as error:
-        raise ValidationError({"rules": "This is no JSON."}) from error
+        raise ValidationError({"rules": _("This is not JSON.")}) from error
     known = Group.objects.filter(name__in=document.groups).values_list("name", flat=True)
     if missing := sorted(document.groups - set(known)):
-        raise ValidationError({"rules": f"There is no group {', '.join(missing)}."})
+        absent = _("There is no group {names}.").format(names=", ".join(missing))
+        raise ValidationError({"rules": absent})
     return document
 
 
 def _in_words(error: ShapeError) -> list[str]:
     return [
-        f"{'.'.join(str(part) for part in found['loc']) or 'policy'}: "
-        f"{found['msg'].removeprefix('Value error, ')}"
-        for found in error.errors(include_url=False)
+        f"{'.'.join(str(part) for part in flaw['loc']) or 'policy'}: "
+        f"{flaw['msg'].removeprefix('Value error, ')}"
+        for flaw in error.errors(include_url=False)
     ]
 
 
 def ruling_for(session: Session, draft: AskDraft) -> Ruling:
-    """What the policy in force says of a draft of a locked session."""
+    """Apply the policy in force to a draft of a locked session."""
     policy = policy_in_force(session.agent_id)
     return judge_draft(
         policy, draft, lambda operation: _approved_before(session, operation, policy.version)
@@ -142,10 +146,10 @@ def ruling_for(session: Session, draft: AskDraft) -> Ruling:
 def judge_draft(
     policy: PolicyInForce, draft: AskDraft, approved_before: Callable[[str], bool]
 ) -> Ruling:
-    """What a policy says of a draft. ``approved_before`` is asked where once is enough."""
+    """Apply a policy to a draft. ``approved_before(operation)`` is called only for a ``once`` rule."""
     document = policy.document
     if draft.action is None:
-        return Ruling(policy.version, True, "it is a question", document.terms, document)
+        return Ruling(policy.version, True, _("it is a question"), document.terms, document)
     rule = document.rule_for(draft.action.operation)
     asks, why = _needs_a_person(rule, draft.action, approved_before)
     terms = rule.over(document.terms) if rule else document.terms
@@ -156,32 +160,33 @@ def _needs_a_person(
     rule: Rule | None, action: ActionDraft, approved_before: Callable[[str], bool]
 ) -> tuple[bool, str]:
     if rule is None:
-        return True, "no rule names it"
+        return True, _("no rule matches it")
     name = f"“{rule.operation}”"
     if action.always_asks or action.money_critical or rule.approval == "always":
-        return True, f"{name} always needs an approval"
+        return True, _("{rule} always needs an approval").format(rule=name)
     if rule.approval == "never":
-        return False, f"{name} never needs an approval"
+        return False, _("{rule} never needs an approval").format(rule=name)
     if rule.approval == "once":
         if approved_before(action.operation):
-            return False, f"{name} was approved in this session before"
-        return True, f"{name} needs an approval once per session"
+            return False, _("{rule} was approved in this session before").format(rule=name)
+        return True, _("{rule} needs an approval once per session").format(rule=name)
     return _by_condition(rule, action, name)
 
 
 def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str]:
-    """A rule that cannot be decided for these arguments leaves it to a person."""
+    """Apply the condition of a rule. A person is asked if it cannot be evaluated."""
     when = rule.when or ""
     try:
         needed = conditions.condition_holds(when, operation=action.operation, params=action.params)
     except conditions.BadCondition as error:
-        return True, f"{name} could not be decided: {error}"
-    says = "is true" if needed else "is not true"
-    return needed, f"{name}: {when} {says}"
+        why = _("{rule} could not be evaluated: {error}")
+        return True, why.format(rule=name, error=error)
+    why = _("{rule}: {condition} is true") if needed else _("{rule}: {condition} is not true")
+    return needed, why.format(rule=name, condition=when)
 
 
 def _approved_before(session: Session, operation: str, version: int) -> bool:
-    """Whether a person approved this operation in this session, under this very version."""
+    """Whether a person approved this operation in this session under this policy version."""
     return Verdict.objects.filter(
         ask__gate__session=session,
         ask__gate__operation=operation,

@@ -1,4 +1,4 @@
-"""Time as people count it: hours in which somebody is there, in their own time zone."""
+"""Count durations in working hours, each in its own time zone."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from heapq import merge
 from typing import Annotated, Literal, get_args
 from zoneinfo import ZoneInfo, available_timezones
 
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[str, ...] = get_args(Day)
 WORKING_DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri")
-#: Counting gives up after so many days and takes the time as it is.
+#: After this many days, counting stops and all hours count.
 LONGEST = 20_000
 
 
 def _known_zone(name: str) -> str:
     if name not in available_timezones():
-        raise ValueError(f"there is no time zone “{name}”")
+        raise ValueError(_("there is no time zone “{name}”").format(name=name))
     return name
 
 
 class WorkingHours(BaseModel):
-    """When the owners are there. Durations of a policy count only these hours."""
+    """The hours in which owners work. The durations of a policy count only these hours."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,11 +37,14 @@ class WorkingHours(BaseModel):
     @model_validator(mode="after")
     def _in_order(self) -> WorkingHours:
         if self.opens >= self.closes or self.opens.tzinfo or self.closes.tzinfo:
-            raise ValueError("they must open before they close, in local time")
+            raise ValueError(_("they must open before they close, in local time"))
         return self
 
     def window(self, day: date) -> tuple[datetime, datetime] | None:
-        """When that day begins and ends, in UTC; None on a day off. Clock changes are counted."""
+        """Return when a working day begins and ends, in UTC. None on a day off.
+
+        Daylight saving changes are taken into account.
+        """
         if DAYS[day.weekday()] not in self.days:
             return None
         zone = ZoneInfo(self.zone)
@@ -52,9 +56,9 @@ class WorkingHours(BaseModel):
 
 
 def add_working_time(start: datetime, wait: timedelta, *hours: WorkingHours) -> datetime:
-    """The moment at which so much time has passed since ``start`` in which somebody was there.
+    """Return the moment when ``wait`` of working time has passed since ``start``.
 
-    Of several, it is enough that one is there; without any, all time counts.
+    With several calendars, time counts if it is in one of them. Without any, all time counts.
     """
     if not hours:
         return start + wait
@@ -69,7 +73,7 @@ def add_working_time(start: datetime, wait: timedelta, *hours: WorkingHours) -> 
 
 
 def _windows(hours: WorkingHours, start: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """The times in which somebody is there, from the day of ``start`` on."""
+    """Yield the working windows in UTC, from the day of ``start`` on."""
     day = start.astimezone(ZoneInfo(hours.zone)).date()
     for number in range(LONGEST):
         if (window := hours.window(day + timedelta(days=number))) is not None:

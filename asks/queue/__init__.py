@@ -1,1 +1,1 @@
-"""The queue: what waits for a person, in which order, and the hints that it changed."""
+"""A person's queue: its asks and their order, and the hints to open pages that it changed."""

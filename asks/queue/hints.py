@@ -1,7 +1,7 @@
-"""Tells the open pages of everybody on whom an ask waits, or waited, that their queue has changed.
+"""Notify the open pages of everybody who may answer an ask that their queue has changed.
 
-Who that is, is looked up after the commit: the owners of its agent, or the members of the group that
-answers it, and whoever answers in the name of one of them.
+The people are looked up after the commit: the owners of the agent, or the members of the answering
+group, and their delegates.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from agents.events import notify
 from asks.models import Ask
 
 MEMBERS = "SELECT user_id FROM auth_user_groups WHERE group_id = ANY(%s::bigint[])"
-_STANDS = """
+_IN_FORCE = """
 d.revoked_at IS NULL AND d.starts_at <= statement_timestamp() AND d.ends_at > statement_timestamp()
 """
 OWNERS_DELEGATES = f"""
 SELECT d.delegate_id FROM asks_delegation d
 JOIN agents_agent_owners o ON o.user_id = d.delegator_id
-WHERE {_STANDS} AND o.agent_id = ANY(%s::bigint[])
-"""  # noqa: S608  made of the texts above only
+WHERE {_IN_FORCE} AND o.agent_id = ANY(%s::bigint[])
+"""  # noqa: S608  built from the constants above
 MEMBERS_DELEGATES = f"""
 SELECT d.delegate_id FROM asks_delegation d
 JOIN auth_user_groups g ON g.user_id = d.delegator_id
-WHERE {_STANDS} AND g.group_id = ANY(%s::bigint[])
-"""  # noqa: S608  made of the text above only
+WHERE {_IN_FORCE} AND g.group_id = ANY(%s::bigint[])
+"""  # noqa: S608  built from the constant above
 
 
 def notify_queues(ask: Ask) -> None:
-    """Once this transaction has committed, tell everybody whose queue shows this ask."""
+    """After the commit, notify everybody whose queue shows this ask."""
     notify.notify_owners_changed(ask.agent_id)
     if ask.answered_by_id is None:
         notify.concern(OWNERS_DELEGATES, ask.agent_id)

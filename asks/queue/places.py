@@ -1,6 +1,7 @@
-"""The first page of a person's queue: what of `asks.queue.queries` is read at every request and every hint.
+"""Read the first page of a person's queue, at every request and every hint.
 
-The queries are those of `asks.queue.queries`, prepared, and of each row only what the page shows is read.
+These are the queries of `asks.queue.queries` as prepared statements. They read only the columns that
+the page shows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from asks.queue import queries
 
 PAGE_SIZE = 50
 QUIET = 30
-"""Sessions of the quiet group on the page; twice as many others are read, to tell if there are more."""
+"""Quiet sessions on the page. Twice as many other sessions are read, to know if there are more."""
 
 #: The columns that the page shows. Reading another one would cost a query per row.
 _SESSION = ("agent", "status", "status_reason", "wake_at", "run_count", "moved_at", "agent__slug")
@@ -29,9 +30,9 @@ _NOTICE = ("seq", "kind", "text", "html", "created_at", "session__agent__slug")
 
 @dataclass(frozen=True)
 class CardPlace:
-    """An open ask's place in the queue: all that its card needs while its HTML is remembered.
+    """An open ask's place in the queue: all that its card needs while its HTML is cached.
 
-    ``by_delegation`` is the id of the delegation by which its reader answers, if not by themselves.
+    ``by_delegation`` is the id of the delegation under which its reader answers, or None.
     """
 
     pk: int
@@ -42,27 +43,27 @@ class CardPlace:
 
 
 def places_of(asks: QuerySet[Ask]) -> list[CardPlace]:
-    """The places of (a slice of) `asks.queue.queries.open_asks`, in their order, in one query."""
+    """Return the places of (a slice of) `asks.queue.queries.open_asks`, in order, in one query."""
     return [CardPlace(*row) for row in _place_rows(asks)]
 
 
 def first_places(person: AbstractBaseUser) -> list[CardPlace]:
-    """The places of the first page, and one more if there is another page."""
+    """Return the places of the first page, and one more if there is another page."""
     return [CardPlace(*row) for row in _PLACES.rows(person.pk)]
 
 
 def blocked_places(person: AbstractBaseUser) -> list[Session]:
-    """The first page of sessions that are blocked and have asked nothing, longest first."""
+    """Return the first page of the sessions that are blocked without an ask, longest first."""
     return _BLOCKED.all(person.pk)
 
 
 def others(person: AbstractBaseUser) -> list[Session]:
-    """Sessions that want nothing: those at work first, then as many of the quiet ones as fit."""
+    """Return the sessions that need nobody: working ones first, then as many quiet ones as fit."""
     return _OTHERS.all(person.pk)
 
 
 def notices(person: AbstractBaseUser) -> list[Event]:
-    """What agents said in passing, newest first."""
+    """Return the newest notices of a person's agents, newest first."""
     return _NOTICES.all(person.pk)
 
 

@@ -1,4 +1,4 @@
-"""The read side: what waits on a person, what is fine, and what was decided."""
+"""Query the asks, sessions and notices of a person: waiting, working, quiet and decided."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTICES = 20
 
 @dataclass(frozen=True)
 class Waiting:
-    """What waits on a person: open asks, longest wait first, and sessions blocked without one."""
+    """The open asks of a person, longest wait first, and the sessions blocked without an ask."""
 
     asks: list[Ask]
     blocked: list[Session]
@@ -31,13 +31,13 @@ class Waiting:
 
 
 def open_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """The open asks a person may answer, longest wait first, with all that a card shows."""
+    """Return the open asks that a person may answer, longest wait first, with their card facts."""
     mine = access.in_whose_name(access.asks_for(person), person)
     return with_card_facts(mine).order_by("opened_at", "pk")
 
 
 def with_card_facts(asks: QuerySet[Ask]) -> QuerySet[Ask]:
-    """Everything a card reads, in a fixed number of queries."""
+    """Load everything that a card reads, in a fixed number of queries."""
     return asks.select_related(
         "agent",
         "session",
@@ -52,22 +52,22 @@ def with_card_facts(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 
 
 def blocked_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
-    """Sessions that say they are blocked and have asked nothing, longest first."""
+    """Return the sessions that report being blocked without an ask, longest first."""
     blocked = access.sessions_of(person).filter(status=Status.BLOCKED, open_asks=0)
     return blocked.select_related("agent").order_by("moved_at", "pk")
 
 
 def needs_you(person: AbstractBaseUser, *, limit: int = 50) -> Waiting:
-    """The first page of what waits on a person."""
+    """Return the first ``limit`` asks and blocked sessions of a person."""
     return Waiting(list(open_asks(person)[:limit]), list(blocked_sessions(person)[:limit]))
 
 
 def count_badge(person: AbstractBaseUser) -> int:
-    """How many cards wait on a person. Nothing else may be counted."""
+    """Return the number of cards in a person's queue. Count nothing else."""
     if person.pk is None:
         return 0
     counts = [*_OPEN.rows(person.pk), *_BLOCKED.rows(person.pk)]
-    return sum(count for _, count in counts)
+    return sum(count for _status, count in counts)
 
 
 def _counted(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
@@ -80,7 +80,7 @@ _BLOCKED = Prepared(lambda pk: _counted(blocked_sessions(User(pk=pk))))
 
 
 def fine_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
-    """Sessions with which nothing is wrong, for the quiet group."""
+    """Return the sessions in which nothing is wrong, for the quiet group."""
     quiet = access.sessions_of(person).filter(status__in=NOTHING_IS_WRONG)
     return quiet.select_related("agent").order_by("agent__slug", "pk")
 
@@ -91,13 +91,13 @@ def working_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
 
 
 def notices(person: AbstractBaseUser) -> QuerySet[Event]:
-    """What agents said in passing, newest first. Nothing waits on it."""
+    """Return the newest notices of a person's agents, newest first. No session waits on one."""
     mine = Exists(access.sessions_of(person).filter(pk=OuterRef("session_id")))
-    said = Event.objects.filter(mine, kind="notice").select_related("session__agent")
-    return said.order_by("-pk")[:NOTICES]
+    events = Event.objects.filter(mine, kind="notice").select_related("session__agent")
+    return events.order_by("-pk")[:NOTICES]
 
 
 def decided_asks(person: AbstractBaseUser) -> QuerySet[Ask]:
-    """Asks that are over, newest first."""
+    """Return the closed asks that a person may see, newest first."""
     over = access.asks_of(person).exclude(status=AskStatus.OPEN)
     return with_card_facts(over).order_by("-closed_at", "-pk")

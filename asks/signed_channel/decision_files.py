@@ -1,13 +1,13 @@
-"""The signed channel: a folder of decision files, the only way to decide what moves value.
+"""Read signed decision files from a folder: the only way to decide a money-critical ask.
 
-``SIGNED_CHANNEL`` names a folder (a git work tree will do). A decision is two files in it: what
-``manage.py signed_channel show`` printed, ending in ``.json``, and beside it the ``.json.sig`` that
-``ssh-keygen -Y sign -n needs-you-verdict`` made. Who may sign stands in the allowed-signers file that
-``SIGNED_CHANNEL_ALLOWED_SIGNERS`` names, outside that folder.
+``SIGNED_CHANNEL`` names the folder, for example a git work tree. A decision consists of two files:
+the output of ``manage.py signed_channel show``, with a name that ends in ``.json``, and next to it the
+``.json.sig`` that ``ssh-keygen -Y sign -n needs-you-verdict`` creates. The allowed-signers file that
+``SIGNED_CHANNEL_ALLOWED_SIGNERS`` names lists who may sign. It must be outside the folder.
 
-The workspace reads this folder and never writes to it. A valid signature over the exact binding by an
-owner of the agent becomes a verdict with the signer as its author; anything else becomes a refusal
-and changes nothing. Each file is judged once.
+The workspace reads the folder and never writes to it. A valid signature by an owner of the agent, over
+the exact binding, becomes a verdict whose author is the signer. Anything else becomes a refusal and
+changes nothing. Each file is judged once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from django.db.models import Q
 
 from agents.text.canonical_json import printable
 from asks import access
-from asks.answering import Answered, Result, Voted, answer_signed  # noqa: TID251  the proof is made here
+from asks.answering import Answered, Result, Voted, answer_signed  # noqa: TID251  this module creates the proof
 from asks.lifecycle import Reason
 from asks.models import Ask, Option, Refusal, SignedFile
 from asks.refusals import Refused, number_of
@@ -38,7 +38,7 @@ from asks.signed_channel.proof import Proof
 
 log = logging.getLogger(__name__)
 
-#: Bytes. The largest params, indented and with every character escaped, come to less.
+#: Bytes. The largest params are smaller, even indented and with every character escaped.
 MOST_DOCUMENT = 4 * 1024 * 1024
 MOST_SIGNATURE = 16 * 1024
 MOST_SIGNERS = 256 * 1024
@@ -46,12 +46,12 @@ MOST_FILES = 2000
 
 
 class ChannelError(Exception):
-    """The channel cannot be read as it is set up; the text is one sentence for whoever set it up."""
+    """The channel cannot be read as configured. The message is one sentence for the administrator."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A decision file as it was read. ``flaw`` says why it could not be."""
+class DecisionFile:
+    """A decision file. If it could not be read, ``flaw`` is the reason."""
 
     name: str
     document: bytes = b""
@@ -68,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a file that was looked at now."""
+    """The outcome of one file in this scan."""
 
     name: str
     why: str
@@ -83,16 +83,22 @@ class Judged:
 
 
 def scan_for_worker() -> int:
-    """Judge what is new, for the worker's tick; how many decisions took effect. It never raises."""
+    """Judge new files on the worker's tick and return how many decisions took effect.
+
+    A ChannelError is logged, not raised.
+    """
     try:
         return sum(seen.answered for seen in scan_folder())
     except ChannelError as error:
-        log.error("%s", error)  # noqa: TRY400  the sentence is the whole of it
+        log.error("%s", error)  # noqa: TRY400  the sentence suffices
         return 0
 
 
 def scan_folder() -> list[Seen]:
-    """Judge every file that was not judged before. Raises ChannelError. Nothing when not set up."""
+    """Judge every file that was not judged before. Raises ChannelError.
+
+    Return an empty list if the channel is not configured.
+    """
     if not settings.SIGNED_CHANNEL:
         return []
     allowed = _allowed_signers()
@@ -104,12 +110,16 @@ def scan_folder() -> list[Seen]:
 
 
 def _allowed_signers() -> bytes:
-    """Who may sign. The file must not lie where decisions are dropped, nor be anybody's to write."""
+    """Read the allowed-signers file.
+
+    Raises ChannelError if it is inside the decisions folder or writable by others: anybody who can
+    write it can sign.
+    """
     path = Path(settings.SIGNED_CHANNEL_ALLOWED_SIGNERS)
     if not settings.SIGNED_CHANNEL_ALLOWED_SIGNERS:
         raise ChannelError("SIGNED_CHANNEL_ALLOWED_SIGNERS must name the allowed-signers file.")
     if path.resolve().is_relative_to(Path(settings.SIGNED_CHANNEL).resolve()):
-        raise ChannelError(f"{path} must not lie in the folder that decisions are dropped in.")
+        raise ChannelError(f"{path} must not be inside the folder of decision files.")
     try:
         with safe_files.open_folder(str(path.parent)) as folder:
             content = safe_files.read_file(path.name, at=folder, most=MOST_SIGNERS)
@@ -117,17 +127,19 @@ def _allowed_signers() -> bytes:
     except (OSError, safe_files.UnreadableFile) as error:
         raise ChannelError(f"{path} cannot be read: {error}.") from error
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise ChannelError(f"{path} can be written by others than its owner.")
+        raise ChannelError(f"{path} is writable by others than its owner.")
     return content
 
 
 def _unknown(allowed: bytes) -> list[str]:
-    """The names of the decision files that were not judged as they are now."""
+    """Return the names of the files that have not been judged in their current form."""
     with _folder() as folder:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))  # noqa: PTH208  pinned
         if len(names) > MOST_FILES:
-            raise ChannelError(f"{settings.SIGNED_CHANNEL} holds more than {MOST_FILES} decisions.")
-        digests = {found.digest(allowed): name for name in names if (found := _read(name, folder))}
+            raise ChannelError(
+                f"{settings.SIGNED_CHANNEL} contains more than {MOST_FILES} decisions."
+            )
+        digests = {file.digest(allowed): name for name in names if (file := _read(name, folder))}
     known = SignedFile.objects.filter(digest__in=digests).values_list("digest", flat=True)
     return sorted(digests[digest] for digest in digests.keys() - set(known))
 
@@ -143,34 +155,37 @@ def _folder() -> Iterator[int]:
         ) from error
 
 
-def _read(name: str, folder: int) -> Found | None:
-    """One decision file with its signature; None while one of the two is missing or in the making."""
+def _read(name: str, folder: int) -> DecisionFile | None:
+    """Read a decision file and its signature. Return None while either is missing or changing."""
     try:
         document = safe_files.read_file(name, at=folder, most=MOST_DOCUMENT)
-        return Found(
+        return DecisionFile(
             name, document, safe_files.read_file(f"{name}.sig", at=folder, most=MOST_SIGNATURE)
         )
     except safe_files.Changing:
         return None
     except safe_files.UnreadableFile as why:
-        return Found(name, flaw=str(why))
+        return DecisionFile(name, flaw=str(why))
 
 
 def _look(name: str, allowed: bytes, verifier: sshsig.Verifier) -> Seen | None:
-    """Read a file once more and judge what was read now. None when another worker was quicker."""
+    """Read a file again and judge exactly those bytes.
+
+    Return None if the file is missing or changing, or if another worker has judged it.
+    """
     with _folder() as folder:
-        found = _read(name, folder)
-    if found is None:
+        file = _read(name, folder)
+    if file is None:
         return None
     try:
-        return _judge_once(found, allowed, verifier)
+        return _judge_once(file, allowed, verifier)
     except IntegrityError:
-        log.info("%s was judged by another worker meanwhile.", name)
+        log.info("Another worker has already judged %s.", name)
         return None
 
 
 @transaction.atomic
-def _judge_once(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Seen:
+def _judge_once(file: DecisionFile, allowed: bytes, verifier: sshsig.Verifier) -> Seen:
     judged = _judge(file, allowed, verifier)
     answered = judged.result if isinstance(judged.result, Answered) else None
     why = _why(judged.result)
@@ -197,8 +212,8 @@ def _refusal_of(judged: Judged) -> Refusal:
     return Refusal.objects.filter(via="signed", ask_ref=judged.ask_ref).latest("pk")
 
 
-def _judge(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
-    """Who signed, then what: nothing a file says counts before its signature does."""
+def _judge(file: DecisionFile, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
+    """Verify the signature first, then decide. No claim in the file counts before that."""
     claims = document.claims_in(file.document)
     ask_ref = printable(str(claims.get("ask", file.name)), 64)
     try:
@@ -220,19 +235,22 @@ def _judge(file: Found, allowed: bytes, verifier: sshsig.Verifier) -> Judged:
 
 
 def _person(names: list[str]) -> tuple[User, str]:
-    """The one person a key belongs to, by user name or address. Raises BadSignature."""
-    wanted = Q(pk__in=())
+    """Return the one active user with one of these user names or addresses, and the names.
+
+    Raises BadSignature if there is no such user or more than one.
+    """
+    matching = Q(pk__in=())
     for name in names:
-        wanted |= Q(username=name) | Q(email__iexact=name)
-    people = list(User.objects.filter(wanted, is_active=True)[:2])
+        matching |= Q(username=name) | Q(email__iexact=name)
+    people = list(User.objects.filter(matching, is_active=True)[:2])
     if len(people) != 1:
-        who = "more than one person here has" if people else "nobody here has"
+        who = "more than one user has" if people else "no user has"
         raise sshsig.BadSignature(f"{who} the name or address {', '.join(names)[:200]}")
     return people[0], ", ".join(names)[:255]
 
 
 def _decide(claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof) -> Result:
-    """A signature is proved: what it signs must be, byte for byte, what is asked now."""
+    """Answer the ask if the signed document is, byte for byte, the current one. Otherwise refuse."""
     number = number_of(claims.get("ask"))
     ask = Ask.objects.select_related("agent", "gate").filter(pk=number).first() if number else None
     gate = getattr(ask, "gate", None)
@@ -240,7 +258,7 @@ def _decide(claims: dict[str, Any], ask_ref: str, signer: User, proof: Proof) ->
     if ask is None or not ask.money_critical or gate is None:
         ask, reason = None, Reason.NOT_FOUND
     elif not access.may_see(signer, ask):
-        # Nothing about the ask is told to somebody who may not see it, not even whether this fits.
+        # A signer who may not see the ask must not learn whether the document matches it.
         return answer_signed(ask_id=ask.pk, by=signer, option="", echo={}, proof=proof)
     elif (option := _option(ask, claims)) is None:
         reason = Reason.UNKNOWN_OPTION

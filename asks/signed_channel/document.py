@@ -1,7 +1,7 @@
-"""The exact bytes a person signs to decide a money-critical ask: readable, and only one way to write it.
+"""Write the exact bytes that a person signs to decide a money-critical ask.
 
-A signed file counts only when it is, byte for byte, what this module writes for the same ask and
-option now. Nothing else in a file can have any meaning.
+The document is readable and has exactly one spelling. A signed file counts only if it is, byte for
+byte, what this module writes now for the same ask and option.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERSION = 1
 
 
 def decision_document(ask: Ask, gate: Gate, option: Option) -> bytes:
-    """What to sign, as ASCII: a character that cannot be seen stands there as its number."""
+    """Return the document to sign. It is ASCII, so invisible characters appear as escapes."""
     facts = {
         "needs_you_verdict": VERSION,
         "ask": ask.pk,
@@ -38,11 +38,11 @@ def decision_document(ask: Ask, gate: Gate, option: Option) -> bytes:
 
 
 def claims_in(content: bytes) -> dict[str, Any]:
-    """What a file says of itself, before anything is proved: {} when it is no decision file."""
+    """Return the unproven claims in a file; {} if it is not a decision file."""
     try:
-        said = json_input.read_json(content)
+        claims = json_input.read_json(content)
     except ValueError:
         return {}
-    if not isinstance(said, dict) or said.get("needs_you_verdict") != VERSION:
+    if not isinstance(claims, dict) or claims.get("needs_you_verdict") != VERSION:
         return {}
-    return said
+    return claims

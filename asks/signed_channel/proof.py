@@ -1,4 +1,4 @@
-"""What shows that a person signed a decision: kept in the ledger with the verdict it led to."""
+"""The proof that a person signed a decision. The ledger stores it with the verdict."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Proof:
-    """A verified SSH signature. ``asks.signed_channel.decision_files`` alone makes one.
+    """A verified SSH signature. Only ``asks.signed_channel.decision_files`` creates one.
 
-    ``document`` is the exact text that was signed, ``signature`` the armoured signature over it,
-    ``allowed_signers_sha256`` the digest of the file that named the signer when it was verified.
+    ``document`` is the exact text that was signed and ``signature`` the armoured signature over it.
+    ``allowed_signers_sha256`` is the hex digest of the allowed-signers file at the time of the check.
     """
 
     principal: str

@@ -1,4 +1,4 @@
-"""What the signed channel turns down is recorded and shown like every other refusal."""
+"""Record the refusals of the signed channel and show them like every other refusal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from agents import actors
 from agents.events.log import record_event
@@ -20,31 +22,38 @@ from asks.models import Ask, Refusal
 from asks.refusals import Refused, number_of
 
 _DETAILS = {
-    Reason.NOT_FOUND: "The file names no question that is decided by signature.",
+    Reason.NOT_FOUND: gettext_noop(
+        "The file does not name a question that is decided by signature."
+    ),
     Reason.UNKNOWN_OPTION: str(Reason.UNKNOWN_OPTION.label),
-    Reason.STALE: "What was signed is not what is asked. Nothing was approved.",
+    Reason.STALE: gettext_noop(
+        "The signed document does not match the question. Nothing was approved."
+    ),
 }
 
 
 def record_unproven(flaw: str, *, ask_ref: str, file: str) -> Refused:
-    """A file that proves nothing. Who wrote it is not known, so nobody is named."""
-    detail = f"{printable(file, 120)}: {printable(flaw, 300)}. Nothing was approved."
+    """Record a file without a valid signature. Its author is unknown, so no person is recorded."""
+    detail = _("%(file)s: %(flaw)s. Nothing was approved.") % {
+        "file": printable(file, 120),
+        "flaw": printable(flaw, 300),
+    }
     number = number_of(ask_ref)
     ask = Ask.objects.filter(pk=number, money_critical=True).first() if number else None
     row = _record(Reason.UNPROVEN, detail, ask=ask, ask_ref=ask_ref, submitted={"file": file})
-    _say(ask, row, actor="unknown")
+    _show_in_thread(ask, row, actor="unknown")
     return Refused(Reason.UNPROVEN, detail, ask)
 
 
 def record_signed_refusal(
     reason: Reason, *, ask: Ask | None, ask_ref: str, claims: dict[str, Any], by: User
 ) -> Refused:
-    """A proved file that decides nothing."""
-    detail = _DETAILS[reason]
-    kept = {key: printable(json.dumps(value), 400) for key, value in list(claims.items())[:20]}
-    row = _record(reason, detail, ask=ask, ask_ref=ask_ref, submitted=kept, by=by)
+    """Record a file that is validly signed by ``by`` but decides nothing."""
+    detail = _(_DETAILS[reason])
+    submitted = {key: printable(json.dumps(value), 400) for key, value in list(claims.items())[:20]}
+    row = _record(reason, detail, ask=ask, ask_ref=ask_ref, submitted=submitted, by=by)
     if ask is not None and access.may_see(by, ask):
-        _say(ask, row, actor=actors.human(by))
+        _show_in_thread(ask, row, actor=actors.human(by))
     return Refused(reason, detail, ask)
 
 
@@ -70,8 +79,8 @@ def _record(
     return row
 
 
-def _say(ask: Ask | None, row: Refusal, *, actor: str) -> None:
-    """Show the owners in the thread that somebody tried."""
+def _show_in_thread(ask: Ask | None, row: Refusal, *, actor: str) -> None:
+    """Show the owners the attempt in the session's thread."""
     if ask is None:
         return
     session = lock_first_session(Session.objects.filter(pk=ask.session_id))

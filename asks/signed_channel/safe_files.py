@@ -1,7 +1,8 @@
-"""Reads files that somebody else may be changing: what is judged is exactly what was read.
+"""Read files that another process may be changing.
 
-Every file is opened once, relative to its folder's descriptor and never through a symbolic link; what
-follows works on the bytes in memory. A file that changes while it is read is left for later.
+Every file is opened once, relative to the descriptor of its folder, and never through a symbolic link.
+The caller works on the bytes in memory, so it judges exactly the bytes that were read. A file that
+changes during the read is left for later.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from contextlib import contextmanager
 
 
 class UnreadableFile(Exception):
-    """A file that is not read, with why in words."""
+    """A file that cannot be read. The message is the reason, such as “it is a symbolic link”."""
 
 
 class Changing(UnreadableFile):
-    """A file that changed while it was read, or whose other half is not there yet. Try later."""
+    """A file that is missing or changed during the read. Try again later."""
 
 
 @contextmanager
 def open_folder(path: str) -> Iterator[int]:
-    """The descriptor of a folder. Raises OSError."""
+    """Open a folder and yield its descriptor. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield handle
@@ -31,15 +32,18 @@ def open_folder(path: str) -> Iterator[int]:
 
 
 def read_file(name: str, *, at: int, most: int) -> bytes:
-    """The bytes of a plain file of a folder, at most so many. Raises Unreadable."""
+    """Return the content of a regular file in the folder ``at``.
+
+    Raises UnreadableFile, in particular if the file is larger than ``most`` bytes.
+    """
     if "/" in name or name in ("", ".", ".."):
-        raise UnreadableFile("its name leads out of the folder")
+        raise UnreadableFile("its name points outside the folder")
     try:
-        # Without O_NONBLOCK a pipe of that name would make us wait for its writer for ever.
+        # Without O_NONBLOCK, opening a named pipe would block until a writer opens it.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         handle = os.open(name, flags, dir_fd=at)
     except FileNotFoundError:
-        raise Changing("it is not there") from None
+        raise Changing("it does not exist") from None
     except OSError as error:
         raise UnreadableFile(_why(error, name, at)) from error
     try:
@@ -60,9 +64,9 @@ def _why(error: OSError, name: str, at: int) -> str:
 def _read_open(handle: int, name: str, at: int, most: int) -> bytes:
     before = os.fstat(handle)
     if not stat.S_ISREG(before.st_mode):
-        raise UnreadableFile("it is no plain file")
+        raise UnreadableFile("it is not a regular file")
     if before.st_nlink > 1:
-        raise UnreadableFile("it has a second name elsewhere")
+        raise UnreadableFile("it has a second hard link")
     if before.st_size > most:
         raise UnreadableFile(f"it is larger than {most} bytes")
     content = b""
@@ -75,8 +79,8 @@ def _read_open(handle: int, name: str, at: int, most: int) -> bytes:
     return content
 
 
-def _marks(found: os.stat_result) -> tuple[int, ...]:
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_nlink)
+def _marks(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_nlink)
 
 
 def _now_elsewhere(name: str, at: int, opened: os.stat_result) -> bool:

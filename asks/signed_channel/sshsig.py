@@ -1,4 +1,4 @@
-"""SSH signatures, verified by OpenSSH's own ``ssh-keygen -Y`` against an allowed-signers file."""
+"""Verify SSH signatures against an allowed-signers file, with OpenSSH's ``ssh-keygen -Y``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 NAMESPACE = "needs-you-verdict"
 SECONDS = 20
-#: A principal that is one name. A pattern, such as ``*@example.com``, says of nobody who they are.
+#: A principal that is a single name. A pattern such as ``*@example.com`` identifies nobody.
 _ONE_NAME = re.compile(r"[^\s,*?!\"']{1,255}")
 
 
@@ -22,24 +22,30 @@ class NoKeygen(Exception):
 
 
 class BadSignature(Exception):
-    """A signature that proves nothing, with why in words."""
+    """A signature that proves nothing. The message is the reason."""
 
 
 @dataclass(frozen=True)
 class Verifier:
-    """A private copy of an allowed-signers file, which nobody can change meanwhile."""
+    """Checks signatures against a private copy of an allowed-signers file.
+
+    The copy cannot change between two checks.
+    """
 
     folder: Path
 
     def signers(self, document: bytes, signature: bytes) -> list[str]:
-        """The names whose key signed exactly this document, for our namespace. BadSignature if none."""
+        """Return the principals whose key signed exactly this document in our namespace.
+
+        Raises BadSignature if there are none.
+        """
         signed = self.folder / "signature"
         signed.write_bytes(signature)
-        found = _keygen("find-principals", "-s", signed, "-f", self._allowed)
-        names = [name for line in found.stdout.splitlines() for name in line.split(",")]
+        search = _keygen("find-principals", "-s", signed, "-f", self._allowed)
+        names = [name for line in search.stdout.splitlines() for name in line.split(",")]
         names = [name for name in names if _ONE_NAME.fullmatch(name)]
         if not names:
-            raise BadSignature(_said(found) or "its signer is not among the allowed signers")
+            raise BadSignature(_complaint(search) or "its signer is not among the allowed signers")
         checks = {name: self._check(name, document, signed) for name in names}
         good = [name for name, flaw in checks.items() if not flaw]
         if not good:
@@ -47,11 +53,11 @@ class Verifier:
         return good
 
     def _check(self, name: str, document: bytes, signed: Path) -> str:
-        """What is wrong with the signature as one by this name; empty when nothing is."""
+        """Return the flaw of the signature as one by this principal; empty if it is valid."""
         done = _keygen(
-            "verify", "-n", NAMESPACE, "-I", name, "-s", signed, "-f", self._allowed, given=document
+            "verify", "-n", NAMESPACE, "-I", name, "-s", signed, "-f", self._allowed, stdin=document
         )
-        return "" if done.returncode == 0 else _said(done) or "the signature is not valid"
+        return "" if done.returncode == 0 else _complaint(done) or "the signature is not valid"
 
     @property
     def _allowed(self) -> Path:
@@ -60,17 +66,19 @@ class Verifier:
 
 @contextmanager
 def make_verifier(allowed_signers: bytes) -> Iterator[Verifier]:
-    """Verifies against these allowed signers."""
+    """Yield a verifier for the content of an allowed-signers file."""
     with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
         (Path(folder) / "allowed_signers").write_bytes(allowed_signers)
         yield Verifier(Path(folder))
 
 
-def _keygen(verb: str, *words: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[str]:
+def _keygen(
+    verb: str, *arguments: str | Path, stdin: bytes = b""
+) -> subprocess.CompletedProcess[str]:
     try:
         done = subprocess.run(
-            ["ssh-keygen", "-Y", verb, *map(str, words)],
-            input=given,
+            ["ssh-keygen", "-Y", verb, *map(str, arguments)],
+            input=stdin,
             capture_output=True,
             timeout=SECONDS,
             check=False,
@@ -86,7 +94,7 @@ def _keygen(verb: str, *words: str | Path, given: bytes = b"") -> subprocess.Com
     return subprocess.CompletedProcess(done.args, done.returncode, stdout, stderr)
 
 
-def _said(done: subprocess.CompletedProcess[str]) -> str:
-    """The first line of what ssh-keygen complained about, which is the reason."""
+def _complaint(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the first line on standard error without our temporary paths: it is the reason."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     return re.sub(r"\S*needs-you-\S*/", "", lines[0])[:200] if lines else ""

@@ -4,16 +4,7 @@
  */
 (function () {
   "use strict";
-  const WHY = {
-    0: "The server could not be reached. Nothing is lost: your answer may or may not have arrived, and sending it again records it once.",
-    400: "The server could not read that; most likely it is far too long. Nothing was recorded, and it is still here.",
-    401: "You are signed out, so nothing was recorded. Sign in in another tab, then send again.",
-    403: "This page is too old to be trusted, so nothing was recorded. Reload it; what you typed is kept.",
-    404: "This is not yours, or it is gone. Nothing was recorded.",
-    413: "That is too long to send. Nothing was recorded; shorten it and send again.",
-    429: "Too many tries in a short time. Wait a moment and send again.",
-    500: "The server failed, and nothing was recorded. What you typed is still here.",
-  };
+  const WHY = window.needsYouWords.problems;
 
   const holder = (node) => node.closest("[data-card], form");
 
@@ -47,7 +38,7 @@
     if (status === 401 || status === 403) {
       const link = document.createElement("a");
       link.href = location.href;
-      link.textContent = "Reload this page";
+      link.textContent = WHY.reload;
       note.append(link);
     }
     const form = node.closest("form") || place;

@@ -57,7 +57,7 @@
   }
 
   /* The page shows its worst socket. */
-  const WORDS = { live: "Live", connecting: "Connecting", waiting: "Reconnecting", polling: "Checking every few seconds", offline: "Offline", "signed-out": "Signed out" };
+  const WORDS = window.needsYouWords.connection;
   const WORST_FIRST = ["signed-out", "offline", "waiting", "polling", "connecting", "live"];
   let shown = "";
 

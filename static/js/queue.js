@@ -4,6 +4,7 @@
  */
 (function () {
   "use strict";
+  const WORDS = window.needsYouWords.queue;
   const PAUSE = 500; // ms in which a card that moved takes no click
   const STAY = 6000; // ms that a settled card stays at least
   const cards = () => Array.from(document.querySelectorAll(".cards > .card:not([hidden])"));
@@ -119,7 +120,7 @@
   function announce() {
     const region = document.getElementById("announce");
     if (!region || !arrived) return;
-    region.textContent = arrived === 1 ? "1 new ask" : `${arrived} new asks`;
+    region.textContent = arrived === 1 ? WORDS.arrived_one : WORDS.arrived.replace("{count}", arrived);
     clearTimeout(announce.timer);
     announce.timer = setTimeout(() => { arrived = 0; region.textContent = ""; }, 4000);
   }
@@ -134,7 +135,7 @@
     if (!typed) return;
     const kept = document.createElement("p");
     kept.className = "kept";
-    kept.textContent = `Not sent, typed by you: ${typed}`;
+    kept.textContent = WORDS.not_sent.replace("{typed}", () => typed);
     (fresh.querySelector(".card__in") || fresh).append(kept);
     fresh.removeAttribute("data-settled");
   }
@@ -170,7 +171,7 @@
     if (!some) return;
     some.hidden = !number;
     document.querySelector("[data-none]").hidden = Boolean(number);
-    some.querySelector("[data-some-words]").textContent = number === 1 ? "1 decision waits" : `${number} decisions wait`;
+    some.querySelector("[data-some-words]").textContent = number === 1 ? WORDS.waits_one : WORDS.waits.replace("{count}", number);
     sayOldest(some);
   }
 

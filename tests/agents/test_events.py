@@ -1,4 +1,4 @@
-"""Events: gapless, never twice by one key, rendered once when written."""
+"""Events are numbered without gaps, stored once per key, and rendered once when written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages between agents: shared owners only, never in circles, given up after three failures."""
+"""Mail between agents: only with a shared owner, never in circles, given up after three failures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_several_mails_of_a_turn_start_one_run(session: Session, scout: Session)
 def test_mail_to_nobody_itself_or_strangers_is_said_to_be_lost(
     session: Session, stranger: User
 ) -> None:
-    """Whether a stranger's agent exists is not to be told from one that does not."""
+    """The sender must not learn whether a stranger's agent exists."""
     secret = home_of(AgentFactory(slug="secret", owners=[stranger]))
     names = ("nobody", "secret", "ledger", "\0", "", "x" * 500)
     turn_of(session, mails=tuple(Mail(name, "Hi.") for name in names))
@@ -171,7 +171,7 @@ def test_mail_is_given_up_after_three_failures_and_said_so(
 
 
 def begin_again(session: Session) -> None:
-    """Let the back-off pass."""
+    """Start the session again as if its back-off had passed."""
     from agents.jobs.tick import run_tick
 
     Session.objects.filter(pk=session.pk).update(wake_at=database_now())

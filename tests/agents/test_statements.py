@@ -1,4 +1,4 @@
-"""Prepared queries find what the querysets find that they are made of, for whoever asks."""
+"""Each public function of ``statements`` does the same as plain Django."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def everybody(agent: Agent, owner: User, colleague: User, stranger: User) -> list[User]:
-    """An owner, a team's second, a group's member and a delegate, with something for each."""
+    """An owner, a second owner of a team, a group member and a delegate, each with an ask."""
     agent.owners.set([owner, colleague])
     group_of("treasury", stranger)
     delegate = User.objects.create(username="dora")
@@ -89,7 +89,7 @@ def test_a_query_that_is_about_nobody_is_refused() -> None:
 
 
 def test_objects_are_those_that_the_queryset_makes(session: Session) -> None:
-    """With what is selected along, what is computed, and columns that Django converts."""
+    """Including related objects, annotations, and columns that Django converts."""
 
     def of(pk: int) -> QuerySet[Session]:
         found = Session.objects.filter(pk=pk).select_related("agent", "requested_by")
@@ -161,7 +161,7 @@ def test_a_row_is_stored_as_django_would(
 
 
 def test_a_row_is_added_as_django_would(session: Session) -> None:
-    """What the database fills comes back, and JSON's null stays apart from none."""
+    """Database defaults are returned, and JSON's null is distinct from SQL's NULL."""
     ours = insert(Event(session=session, seq=900, kind="output", actor="a", data={"n": [1, None]}))
     theirs = Event(session=session, seq=901, kind="output", actor="a", data={"n": [1, None]})
     theirs.save(force_insert=True)
@@ -189,5 +189,5 @@ def test_several_rows_are_added_in_one_statement(
     assert [Event.objects.get(pk=row.pk).seq for row in ours] == [900, 901, 902]
     assert not any(row._state.adding for row in ours)
     odd = [*rows(910), *rows(920, data=Value(None, JSONField())), *rows(930, pk=2**40)[:1]]
-    insert(*odd)  # unlike rows come one by one
+    insert(*odd)  # rows with different columns are inserted one by one
     assert [Event.objects.get(pk=row.pk).seq for row in odd] == [row.seq for row in odd]

@@ -1,4 +1,4 @@
-"""The status is a pure function of facts: total, certain, and quiet unless a person is needed."""
+"""The status is a total, pure function of facts. It asks for a person only when one is needed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 
 @st.composite
 def facts(draw: st.DrawFn) -> StatusFacts:
-    """Facts as the database allows them: waking has a cause, waiting has an open ask."""
+    """Generate facts that the database allows: a wake has a cause, a waiting run has an open ask."""
     live_run = draw(st.sampled_from(["", *LIVE_RUNS]))
     waiting = live_run == RunStatus.WAITING_HUMAN
     cause = draw(st.sampled_from(sorted(Cause)))

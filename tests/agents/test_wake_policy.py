@@ -1,4 +1,4 @@
-"""When an agent wakes by itself: what may be said, and what it means."""
+"""Wake policies: which are valid, and when they start a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at(text: str) -> datetime:
 
 
 def starts(policy: Schedule, after: str, count: int) -> list[str]:
-    """The next starts, in UTC."""
+    """Return the next starts, in UTC."""
     moment, found = at(after), []
     for _ in range(count):
         moment = policy.next_after(moment)

@@ -39,7 +39,7 @@ def test_a_wrong_change_is_refused_with_the_field(ask: Ask, as_owner: Caller) ->
     assert (said.status, said.json["reason"]) == (422, "bad_edit")
     assert said.json["errors"] == [
         {"field": "edited.amount", "where": "body", "detail": "It must be a number."},
-        {"field": "edited.more", "where": "body", "detail": "The agent sent no such value."},
+        {"field": "edited.more", "where": "body", "detail": "The agent did not send this value."},
     ]
     assert '"lots"' in Refusal.objects.get().submitted["edited"]
     assert Ask.objects.get(pk=ask.pk).status == "open"

@@ -165,12 +165,12 @@ def without(name: str) -> dict[str, Any]:
         ({**PARAMS, "to": {"name": "A", "lines": ["x", 2]}}, "to.lines[1]", "It must be text."),
         ({**PARAMS, "to": {"name": "A", "lines": "x"}}, "to.lines", "It must be a list."),
         ({**PARAMS, "to": {"name": "A"}}, "to.lines", "It is missing."),
-        ({**PARAMS, "more": 1}, "more", "The agent sent no such value."),
+        ({**PARAMS, "more": 1}, "more", "The agent did not send this value."),
         (without("memo"), "memo", "It is missing."),
         ([PARAMS], "", "It must be an object."),
-        ({**PARAMS, "charge": "a\0b"}, "", "A text holds a NUL or half of a character."),
-        ({**PARAMS, "amount": 2**60}, "", "A whole number is larger than 2^53 - 1"),
-        ({**PARAMS, "amount": float("nan")}, "", "nan is no number in JSON."),
+        ({**PARAMS, "charge": "a\0b"}, "", "A text contains a character that cannot be stored."),
+        ({**PARAMS, "amount": 2**60}, "", "An integer is larger than 2^53 - 1"),
+        ({**PARAMS, "amount": float("nan")}, "", "nan is not a number in JSON."),
     ],
 )
 def test_types_are_kept_where_no_schema_says_otherwise(
@@ -193,10 +193,10 @@ def test_types_are_kept_where_no_schema_says_otherwise(
         ({"amount": 0}, "amount", "It must be at least 1."),
         ({"amount": 101}, "amount", "It must be at most 100."),
         ({"charge": "x"}, "charge", "It must match the pattern ^ch_."),
-        ({"memo": "too long"}, "memo", "It does not fit what the tool takes."),
+        ({"memo": "too long"}, "memo", "It does not fit the tool's schema."),
         ({"memo": 1}, "memo", "It must be null or text."),
         ({"currency": "GBP"}, "currency", 'It must be one of "EUR", "USD".'),
-        ({"other": 1}, "other", "The agent sent no such value."),
+        ({"other": 1}, "other", "The agent did not send this value."),
     ],
 )
 def test_what_is_changed_must_fit_the_tool_s_schema(

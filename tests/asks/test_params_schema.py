@@ -18,7 +18,7 @@ TREE = {
     "properties": {"name": {"type": "string"}, "inner": {"$ref": "#"}},
     "additionalProperties": False,
 }
-NOT_FOLLOWED = [Flaw("", "The tool's schema cannot be followed, so this cannot be checked.")]
+NOT_FOLLOWED = [Flaw("", "The tool's schema cannot be evaluated, so this cannot be validated.")]
 
 
 def tree(levels: int, name: object) -> dict[str, Any]:

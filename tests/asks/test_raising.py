@@ -119,54 +119,63 @@ def test_an_action_is_the_same_after_it_was_stored(
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"prompt": "  \u200b "}, "The question has no words."),
-    ({"prompt": "x" * 20_001}, "The question has 20001 characters; 20000 are the most."),
+    ({"prompt": "  \u200b "}, "The question has no text."),
+    ({"prompt": "x" * 20_001}, "The question has 20001 characters; the limit is 20000."),
     ({"key": "k" * 191}, "The request key must have 1 to 190 characters."),
     ({"key": "k\0"}, "The request key must have 1 to 190 characters."),
     (
         {"options": [OptionDraft(str(n), "x") for n in range(61)]},
-        "There are 61 options; 60 are the most.",
+        "There are 61 options; the limit is 60.",
     ),
     ({"options": [OptionDraft("a", "A"), OptionDraft("a", "B")]}, "Two options have the same id."),
     ({"options": [OptionDraft("a", "\u200b")]}, "An option has no label or no id."),
     ({"options": [OptionDraft("", "A")]}, "An option has no label or no id."),
     (
         {"options": [OptionDraft("a", "x" * 4001)]},
-        "An option is too long: 4000 characters are the most.",
+        "An option is too long: the limit is 4000 characters.",
     ),
     (
         {"options": [OptionDraft("a", "A", "x" * 4001)]},
-        "An option is too long: 4000 characters are the most.",
+        "An option is too long: the limit is 4000 characters.",
     ),
     (
         {"options": [OptionDraft("k" * 101, "A")]},
-        "An option is too long: 4000 characters are the most.",
+        "An option is too long: the limit is 4000 characters.",
     ),
-    ({"options": [OptionDraft("a", "A\0")]}, "An option holds a character that cannot be kept."),
+    (
+        {"options": [OptionDraft("a", "A\0")]},
+        "An option contains a character that cannot be stored.",
+    ),
     (
         {"options": [OptionDraft("a\ud800", "A")]},
-        "An option holds a character that cannot be kept.",
+        "An option contains a character that cannot be stored.",
     ),
-    ({"expires_in": timedelta(0)}, "It must be open for some time, and for ten years at most."),
+    (
+        {"expires_in": timedelta(0)},
+        "The time to answer must be more than zero and at most ten years.",
+    ),
     (
         {"expires_in": timedelta(seconds=-1)},
-        "It must be open for some time, and for ten years at most.",
+        "The time to answer must be more than zero and at most ten years.",
     ),
-    ({"expires_in": timedelta.max}, "It must be open for some time, and for ten years at most."),
-    ({"context": {"x": "y" * 65_537}}, "What is shown with it is more than 65536 bytes."),
+    (
+        {"expires_in": timedelta.max},
+        "The time to answer must be more than zero and at most ten years.",
+    ),
+    ({"context": {"x": "y" * 65_537}}, "The context has more than 65536 bytes."),
     ({"action": ActionDraft(" ", {})}, "The operation must have 1 to 200 characters."),
     ({"action": ActionDraft("x" * 201, {})}, "The operation must have 1 to 200 characters."),
     (
         {"action": ActionDraft("x", {"n": float("nan")})},
-        "The action cannot be bound. nan is no number in JSON.",
+        "The action cannot be bound. nan is not a number in JSON.",
     ),
     (
         {"action": ActionDraft("x\0", {})},
-        "The action cannot be bound. A text holds a NUL or half of a character.",
+        "The action cannot be bound. A text contains a character that cannot be stored.",
     ),
     (
         {"action": ActionDraft("x", {"\ud800": 1})},
-        "The action cannot be bound. A text holds a NUL or half of a character.",
+        "The action cannot be bound. A text contains a character that cannot be stored.",
     ),
 ]
 

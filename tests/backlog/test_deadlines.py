@@ -75,7 +75,9 @@ def test_each_is_said_once_in_the_thread_and_outside(ask: Ask, session: Session,
 def test_an_escalation_says_to_whom(ask: Ask, session: Session) -> None:
     come(ask.nudges.get(kind="escalation"))
     send_due_nudges()
-    assert said_in(session) == ["This question has waited too long. It is escalated to owners."]
+    assert said_in(session) == [
+        "This question has waited too long. It has been escalated to owners."
+    ]
 
 
 def test_nothing_is_said_about_what_is_over(ask: Ask, session: Session, owner: User) -> None:
@@ -123,7 +125,7 @@ def test_time_is_given_as_often_as_the_policy_says(ask: Ask, owner: User, collea
     assert isinstance(refused, Refused)
     assert (refused.reason, refused.detail) == (
         Reason.NOT_ALLOWED,
-        "The policy allows no more time for this.",
+        "The policy does not allow more time for this question.",
     )
 
 

@@ -68,7 +68,7 @@ def test_after_it_they_may_answer_as_well_as_the_owners(
     assert list(queries.needs_you(owner).asks) == [ask]
     assert access.may_answer(owner, ask)
     said = session.events.get(kind="reminded").text
-    assert said.endswith("It is escalated to group:board. They may answer it too.")
+    assert said.endswith("It has been escalated to group:board. They may answer it too.")
     assert isinstance(answered_by(ask, member), Answered)
 
 

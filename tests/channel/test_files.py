@@ -42,7 +42,7 @@ def test_a_linked_signature_is_not_followed(channel: Channel, ask: Ask) -> None:
 def test_a_second_name_of_a_file_elsewhere_is_not_read(channel: Channel, ask: Ask) -> None:
     path = channel.decide(ask)
     (channel.root / "elsewhere.json").hardlink_to(path)
-    assert "second name" in why_not(channel)
+    assert "second hard link" in why_not(channel)
 
 
 def test_a_folder_and_a_pipe_are_no_files(channel: Channel, ask: Ask) -> None:
@@ -50,8 +50,8 @@ def test_a_folder_and_a_pipe_are_no_files(channel: Channel, ask: Ask) -> None:
     (channel.folder / "folder.json").mkdir()
     os.mkfifo(channel.folder / "pipe.json")
     assert [seen.why for seen in decision_files.scan_folder()] == [
-        "folder.json: it is no plain file. Nothing was approved.",
-        "pipe.json: it is no plain file. Nothing was approved.",
+        "folder.json: it is not a regular file. Nothing was approved.",
+        "pipe.json: it is not a regular file. Nothing was approved.",
     ]
 
 
@@ -158,7 +158,7 @@ class TestAllowedSigners:
     def test_it_must_lie_elsewhere(self, channel: Channel, settings: Settings) -> None:
         inside = channel.allowed.rename(channel.folder / "allowed_signers")
         settings.SIGNED_CHANNEL_ALLOWED_SIGNERS = str(inside)
-        with pytest.raises(decision_files.ChannelError, match="must not lie"):
+        with pytest.raises(decision_files.ChannelError, match="must not be inside"):
             decision_files.scan_folder()
 
     @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])

@@ -159,20 +159,20 @@ def test_a_pattern_names_nobody(channel: Channel, ask: Ask) -> None:
 def test_a_signer_whom_nobody_here_is(channel: Channel, ask: Ask) -> None:
     channel.allow("stranger")
     channel.decide(ask, signer="stranger")
-    turned_down(ask, Reason.UNPROVEN, "nobody here has the name or address stranger")
+    turned_down(ask, Reason.UNPROVEN, "no user has the name or address stranger")
 
 
 def test_a_name_that_two_people_have(channel: Channel, ask: Ask) -> None:
     User.objects.create_user("impostor", email="mia")
     channel.decide(ask)
-    turned_down(ask, Reason.UNPROVEN, "more than one person")
+    turned_down(ask, Reason.UNPROVEN, "more than one user")
 
 
 def test_a_person_who_has_left(channel: Channel, ask: Ask, owner: User) -> None:
     owner.is_active = False
     owner.save()
     channel.decide(ask)
-    turned_down(ask, Reason.UNPROVEN, "nobody here has")
+    turned_down(ask, Reason.UNPROVEN, "no user has")
 
 
 @pytest.mark.case("C75")
@@ -229,7 +229,7 @@ def test_an_option_that_was_not_offered(channel: Channel, ask: Ask) -> None:
 @pytest.mark.parametrize("content", [b"", b"[1]", b"{}", b"\x00\xff", b"[" * 100_000])
 def test_a_signed_file_that_is_no_decision(channel: Channel, ask: Ask, content: bytes) -> None:
     channel.put("a.json", content)
-    turned_down(ask, Reason.NOT_FOUND, "names no question")
+    turned_down(ask, Reason.NOT_FOUND, "does not name a question")
 
 
 def test_a_question_that_is_not_decided_by_signature(
@@ -237,7 +237,7 @@ def test_a_question_that_is_not_decided_by_signature(
 ) -> None:
     (plain,) = ask_of(session, owner, Draft())
     channel.decide(plain)
-    turned_down(plain, Reason.NOT_FOUND, "names no question")
+    turned_down(plain, Reason.NOT_FOUND, "does not name a question")
 
 
 @pytest.mark.case("C34")

@@ -298,3 +298,11 @@ class TestPages:
         assert response.status_code == 422
         assert read(response.content).all("span", class_="error")
         assert not Delegation.objects.exists()
+
+    @pytest.mark.usefixtures("stranger")
+    def test_a_name_in_another_case_is_suggested(self, as_owner: Client) -> None:
+        until = (timezone.now() + DAY).date().isoformat()
+        form = {"to": "Sam", "ends_on": until, "zone": "UTC", "reason": "On leave."}
+        response = as_owner.post("/delegations/", form)
+        assert "No user is called “Sam”. Did you mean sam?" in read(response.content).words
+        assert not Delegation.objects.exists()

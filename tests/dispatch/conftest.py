@@ -1,4 +1,4 @@
-"""Real workers on a database that each test has to itself: jobs and all."""
+"""Real workers, and a separate database for each test, with its own job queue."""
 
 import itertools
 import sys
@@ -20,7 +20,7 @@ def database(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
-    """A migrated, empty database of this test alone, which the processes it starts use too."""
+    """Create a migrated, empty database for one test and the processes that it starts."""
     server = pytestconfig.stash[SERVER]
     before = str(connections["default"].settings_dict["NAME"])
     with django_db_blocker.unblock():
@@ -36,7 +36,7 @@ def owner(database: None) -> User:
 
 @pytest.fixture
 def start_worker(tmp_path: Path, database: None) -> Iterator[Callable[..., Worker]]:
-    """Starts a worker that is ready; whatever is left of all of them in the end is killed."""
+    """Return a function that starts a worker and waits until it is ready. Kill all workers at the end."""
     numbers = itertools.count(1)
     workers: list[Worker] = []
 

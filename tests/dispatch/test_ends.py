@@ -1,4 +1,4 @@
-"""How a turn's end is written when something about it is wrong."""
+"""A turn's end is stored even if something about it is wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.factories import NoSettings, home_of
 
 
 class Clumsy:
-    """A runtime whose turn ends with an ask that is none."""
+    """A runtime whose turn ends with an invalid ask."""
 
     key = "clumsy"
     settings_model: type[BaseModel] = NoSettings
@@ -32,7 +32,7 @@ class Clumsy:
 
 
 class Curious:
-    """A runtime that reads ahead, which fails as often as it is told to."""
+    """A runtime whose ``read_ahead`` fails a given number of times."""
 
     key = "curious"
     settings_model: type[BaseModel] = NoSettings

@@ -1,4 +1,4 @@
-"""Whoever waited for the lock sees what happened meanwhile: the run, the epoch and the moment."""
+"""After waiting for the lock, a writer sees what has changed: the run, the epoch and the time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WRITERS: dict[str, Callable[[Turn], object]] = {
 def test_a_writer_that_waited_while_the_run_was_taken_over_is_refused(
     turn: Turn, write: Callable[[Turn], object]
 ) -> None:
-    """It is blocked by the session's lock alone: the taker can write the run while it waits."""
+    """Only the session's lock blocks it, so the other worker can take over the run meanwhile."""
     with transaction.atomic():
         locking.lock_session(turn.session_id)
         Run.objects.filter(pk=turn.run_id).update(status="running")
@@ -73,7 +73,7 @@ def test_the_moment_of_the_lock_is_after_the_wait_for_it(turn: Turn) -> None:
 
 @pytest.mark.case("aoa-59")
 def test_a_lapsed_claim_that_is_renewed_in_time_is_not_taken(turn: Turn) -> None:
-    """The taker waited; meanwhile the holder came back and renewed."""
+    """While the other worker waits for the lock, the holder returns and renews its claim."""
     Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - claims.lease_duration())
     with transaction.atomic():
         locking.lock_session(turn.session_id)
@@ -85,7 +85,7 @@ def test_a_lapsed_claim_that_is_renewed_in_time_is_not_taken(turn: Turn) -> None
 
 
 def test_a_claim_whose_answer_was_lost_is_found_again(turn: Turn) -> None:
-    """By the worker that made it and by no other."""
+    """Only by the worker that made the claim."""
     again = claims.claim_run(run_id=turn.run_id, worker="here", again=True)
     assert again is not None
     assert (again.epoch, again.given) == (turn.epoch, turn.given)

@@ -1,4 +1,4 @@
-"""The README's first agent, connected by its command, carried by a real worker."""
+"""The README's first agent, connected with the README's command and run by a real worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two habits of the queue's library that are traps, kept out of our code for good.
+"""Keep two traps of the queue's library out of our code.
 
 A bare ``task.defer()`` inside a worker is not part of the caller's transaction: the job survives
 its rollback. ``queueing_lock`` aborts the transaction it meets and, with a retry, wedges a job for
@@ -25,7 +25,7 @@ DEFERS = {"defer", "defer_async", "batch_defer", "batch_defer_async", "defer_per
 
 
 def traps(source: str) -> Iterator[str]:
-    """What of the two a piece of code does, with line numbers."""
+    """Find both traps in a piece of code, with line numbers."""
     tree = ast.parse(source)
     allowed = {id(node) for node in ast.walk(tree) if _is_transactional(node)}
     for node in ast.walk(tree):
@@ -38,7 +38,7 @@ def traps(source: str) -> Iterator[str]:
 
 
 def _defers(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    """``wakes.defer`` is ours and means something else."""
+    """``wakes.defer_wake`` is our own and means something else."""
     return (
         isinstance(node, ast.Attribute)
         and node.attr in DEFERS

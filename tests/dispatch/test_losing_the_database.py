@@ -1,4 +1,4 @@
-"""What loses its connections to PostgreSQL gets new ones, however much loses them at once."""
+"""Code that loses its connections to PostgreSQL gets new ones, even if many threads lose them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_lost_pool_is_thrown_away_once_by_all_who_lost_it() -> None:
 
 
 async def test_work_goes_on_while_the_pool_is_thrown_away() -> None:
-    """Django looks twice for its pool: it must be there both times."""
+    """Django looks up its pool twice: it must exist both times."""
     over = asyncio.Event()
 
     async def work() -> int:

@@ -1,4 +1,4 @@
-"""PostgreSQL is killed under a worker: it waits, and nothing is lost, repeated or started over."""
+"""PostgreSQL is killed under a worker. The worker waits; nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from workspace.local.postgres.instance import LocalPostgres
 pytestmark = pytest.mark.chaos
 
 StartWorker = Callable[..., Worker]
-#: What was committed survives the death of the server, though not of the machine.
+#: Commits survive a crash of the server, but not of the machine.
 SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 
 
@@ -45,7 +45,7 @@ def database(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[LocalPostgres]:
-    """A PostgreSQL of this test alone, so that it can be killed."""
+    """Start a separate PostgreSQL for this test, so that it can be killed."""
     server, before = pytestconfig.stash[SERVER], str(connections["default"].settings_dict["NAME"])
     with tempfile.TemporaryDirectory(prefix="needs-you-outage-") as folder:
         Path(folder).chmod(0o711)
@@ -99,7 +99,7 @@ def test_a_turn_goes_on_while_the_database_is_away(
 def test_a_worker_finds_the_database_again(
     owner: User, database: LocalPostgres, start_worker: StartWorker
 ) -> None:
-    """Twice, for both a crash and an orderly restart. It stops cleanly after all that."""
+    """Once after a crash and once after an orderly restart. Then the worker stops cleanly."""
     worker = start_worker()
     until(start(session_of(owner, "first", DONE), owner), "completed")
     power_cut(database)
@@ -118,7 +118,7 @@ def test_a_worker_finds_the_database_again(
 def test_a_worker_stops_while_the_database_is_away(
     owner: User, database: LocalPostgres, start_worker: StartWorker, tmp_path: Path
 ) -> None:
-    """Its commands end with it, and the run is taken up once there is a database and a worker."""
+    """Its commands end, too. The run continues once the database and a worker are back."""
     script = f"[ -e {tmp_path}/pid ] && {{ {DONE}; exit; }}; echo $$ > {tmp_path}/pid; sleep 600"
     session = session_of(owner, "sleeper", script)
     run = start(session, owner)

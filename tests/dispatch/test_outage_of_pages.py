@@ -1,4 +1,4 @@
-"""PostgreSQL is away for a while: pages say so, and are there again soon after it is."""
+"""PostgreSQL is away for a while: pages report it, and work again soon after it is back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["database"]
 
 pytestmark = pytest.mark.chaos
 
-#: Long enough for whatever tries again at ever longer intervals to be far behind.
+#: Long enough that anything with growing retry intervals would be far behind.
 AWAY = 20.0
 SOON = 5.0
 
@@ -42,7 +42,7 @@ def test_a_web_process_answers_soon_after_a_long_outage(
 
 
 def _status(web: LiveServer, patience: float = 60.0) -> int:
-    """What is said to a key that nobody has: 401 by a server that can look it up."""
+    """Return the status for an unknown API key: 401 if the server can look it up."""
     headers = {"Authorization": f"Bearer ny_{'0' * 12}_{'A' * 43}"}
     found = httpx.get(f"{web.url}/runs/status", headers=headers, timeout=patience, trust_env=False)
     time.sleep(0.1)

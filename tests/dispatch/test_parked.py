@@ -26,12 +26,12 @@ from tests.dispatch.world import (
 StartWorker = Callable[..., Worker]
 PARKED = 60
 
-#: Asks once, and is done when it is told the answer.
+#: Asks once, and finishes when it gets the answer.
 ASKS_ONCE = f"if grep -q 'Which ledger'; then {DONE}; else {ASKS}; fi"
 
 
 def held_by(worker: Worker) -> tuple[int, int, int]:
-    """Child processes, threads and connections of a worker."""
+    """Count a worker's child processes, threads and connections."""
     proc = Path(f"/proc/{worker.pid}")
     children = (proc / f"task/{worker.pid}/children").read_text().split()
     with connection.cursor() as cursor:
@@ -48,7 +48,7 @@ def waiting() -> int:
 
 @pytest.mark.case("C117")
 def test_parked_runs_hold_nothing(owner: User, start_worker: StartWorker) -> None:
-    """As many processes, threads and connections with sixty of them as with one round of eight."""
+    """With sixty parked runs a worker holds no more than with one round of eight."""
     worker = start_worker()
     for number in range(8):
         start(session_of(owner, f"warm-up-{number}", ASKS_ONCE), owner)
@@ -60,7 +60,7 @@ def test_parked_runs_hold_nothing(owner: User, start_worker: StartWorker) -> Non
     eventually(lambda: held_by(worker)[0] == 0, "no command is left")
     processes, threads, connections = held_by(worker)
     assert processes == 0
-    # Idle threads and connections of a pool come and go within its size, whoever is parked.
+    # The number of idle threads and connections in a pool varies, up to the pool's size.
     assert threads <= max(before[1], 8 + 8 + 8)
     assert connections <= MOST_CONNECTIONS
 
@@ -69,7 +69,7 @@ def test_parked_runs_hold_nothing(owner: User, start_worker: StartWorker) -> Non
 def test_after_a_restart_all_that_waited_can_be_answered(
     owner: User, start_worker: StartWorker
 ) -> None:
-    """Everything is restarted; each parked run goes on with its own answer."""
+    """Everything is restarted, and each parked run continues with its own answer."""
     first = start_worker()
     sessions = [session_of(owner, f"asker-{number}", ASKS_ONCE) for number in range(20)]
     for session in sessions:
@@ -89,7 +89,7 @@ def test_after_a_restart_all_that_waited_can_be_answered(
 def test_an_answer_that_comes_with_the_question_is_not_lost(
     owner: User, start_worker: StartWorker
 ) -> None:
-    """The ask is there only once it can be answered, so no answer comes too early."""
+    """An ask becomes visible only when it can be answered, so no answer comes too early."""
     start_worker()
     session = session_of(owner, "asker", ASKS_ONCE)
     start(session, owner)
@@ -103,13 +103,13 @@ def test_an_answer_that_comes_with_the_question_is_not_lost(
 def test_a_schedule_piles_up_no_runs_on_one_that_waits(
     owner: User, start_worker: StartWorker
 ) -> None:
-    """A scheduled run asks while nobody is there. It parks; the schedule goes on after it."""
+    """A scheduled run asks while nobody is there. It parks, and the schedule continues after it."""
     wake = {"kind": "schedule", "every_seconds": 1}
     session = session_of(owner, "nightly", ASKS_ONCE, wake=wake)
     start_worker()
     eventually(lambda: Run.objects.filter(session=session).exists(), "the schedule starts it")
     run = until(Run.objects.get(session=session), "waiting_human")
-    # Other scheduled work goes on, tick after tick, while this one waits.
+    # Other scheduled work continues with each tick while this one waits.
     other = session_of(owner, "hourly", DONE, wake=wake)
     eventually(lambda: Run.objects.filter(session=other).count() >= 3, "three ticks have passed")
     assert list(Run.objects.filter(session=session)) == [run]
@@ -118,7 +118,7 @@ def test_a_schedule_piles_up_no_runs_on_one_that_waits(
     answering.answer_ask(ask_id=Ask.objects.get(session=session).pk, by=owner, option="eu")
     until(Run.objects.get(session=session, number=2), "completed")
     eventually(lambda: Run.objects.filter(session=session).count() >= 3, "the schedule goes on")
-    # One reading: the schedule starts another run every second, also between two of them.
+    # Read once: the schedule starts another run every second, even between two reads.
     started = list(
         Event.objects.filter(session=session, kind="started").values_list("run", flat=True)
     )

@@ -1,4 +1,4 @@
-"""The queue's traps, one by one: what a job is worth, to whom, and what becomes of a lost one."""
+"""The traps of the job queue, one by one: duplicate, late, lost and stalled jobs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def execute(statement: str, *values: str | int | None) -> int:
 
 
 def silent_worker(seconds: int) -> int:
-    """A worker in the queue's books that showed its last sign of life so long ago."""
+    """Insert a worker into the queue's tables whose last heartbeat was so long ago."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO procrastinate_workers (last_heartbeat)"
@@ -48,11 +48,11 @@ def silent_worker(seconds: int) -> int:
 
 
 class UndoneError(Exception):
-    """Ends a transaction, on purpose."""
+    """Rolls back a transaction on purpose."""
 
 
 def test_a_job_is_undone_with_its_transaction_inside_a_worker_too(database: None) -> None:
-    """There the library's connector is another one: a bare defer would leave a job behind."""
+    """There the library uses another connector: a bare ``defer`` would leave a job behind."""
 
     @transaction.atomic
     def enqueue_and_fail() -> None:
@@ -74,7 +74,7 @@ def test_a_job_is_undone_with_its_transaction_inside_a_worker_too(database: None
 
 
 def test_waking_twice_is_no_error(owner: User, start_worker: StartWorker) -> None:
-    """The second job finds nothing to claim; neither the transaction nor the queue minds."""
+    """The second job finds nothing to claim, and causes no error."""
     session = session_of(owner, "greeter", DONE)
     run = start(session, owner)
     with transaction.atomic():
@@ -83,7 +83,7 @@ def test_waking_twice_is_no_error(owner: User, start_worker: StartWorker) -> Non
     start_worker()
     assert until(run, "completed").epoch == 1
     eventually(lambda: not jobs(status__in=["todo", "doing"]), "all jobs are done")
-    # A tick may have added one, if the run was seen between a job's fetching and its claim.
+    # A tick may have added a job if it saw the run between the fetch of its job and its claim.
     assert set(jobs(status="succeeded")) == set(jobs()) == {run.pk}
     assert len(jobs()) >= 3
 
@@ -96,7 +96,7 @@ def test_an_emptied_queue_heals(owner: User, start_worker: StartWorker) -> None:
 
 
 def test_a_worker_that_was_taken_for_dead_works_on(owner: User, start_worker: StartWorker) -> None:
-    """Its entry in the queue's books was removed while it was frozen; it makes itself a new one."""
+    """Its row in the queue's tables was deleted while it was frozen; it inserts a new one."""
     start_worker()
     eventually(ProcrastinateWorker.objects.exists, "it is in the books")
     assert execute("DELETE FROM procrastinate_workers") == 1
@@ -105,7 +105,7 @@ def test_a_worker_that_was_taken_for_dead_works_on(owner: User, start_worker: St
 
 
 def test_a_job_that_waits_for_its_time_is_found(owner: User, start_worker: StartWorker) -> None:
-    """Nobody notifies of it: it is found by polling, so the worker must poll often."""
+    """There is no notification for it: the worker finds it by polling, so it must poll often."""
     run = start(session_of(owner, "greeter", DONE), owner)
     Run.objects.filter(pk=run.pk).update(queued_at=Now() + claims.lease_duration() * 100)
     start_worker()
@@ -140,7 +140,7 @@ def test_only_the_dead_ones_jobs_are_put_back(database: None) -> None:
 
 
 def test_one_sweeps_at_a_time(database: None) -> None:
-    """A second one neither waits nor works from an old list."""
+    """A second worker neither waits nor works with an outdated list."""
     queue.enqueue_run(1)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")
     with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
@@ -149,7 +149,7 @@ def test_one_sweeps_at_a_time(database: None) -> None:
 
 
 def test_a_dead_worker_that_another_removes_is_not_waited_for(database: None) -> None:
-    """A worker that starts removes the dead in any order: two that wait would wait for each other."""
+    """A starting worker deletes dead workers in any order, so waiting for it could deadlock."""
     one, _ = silent_worker(60), silent_worker(60)
     with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
         execute("DELETE FROM procrastinate_workers WHERE id = %s", one)
@@ -159,7 +159,7 @@ def test_a_dead_worker_that_another_removes_is_not_waited_for(database: None) ->
 
 
 def in_a_thread(work: Callable[[], int]) -> Callable[[], int]:
-    """The work, with its thread's connection given back afterwards."""
+    """Wrap work so that its thread returns its connection afterwards."""
 
     def run() -> int:
         try:
@@ -171,7 +171,7 @@ def in_a_thread(work: Callable[[], int]) -> Callable[[], int]:
 
 
 def test_a_job_that_a_worker_is_finishing_is_left_alone(database: None) -> None:
-    """Its row is locked: the sweep passes it by rather than wait or put it back."""
+    """Its row is locked: the job is skipped, without waiting, and is not retried."""
     queue.enqueue_run(1)
     execute("UPDATE procrastinate_jobs SET status = 'doing'")
     with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
@@ -210,7 +210,7 @@ def test_a_held_claim_gets_none(owner: User) -> None:
 
 
 def test_a_lost_network_is_noticed() -> None:
-    """Both connections of a worker give up on a database that has gone silent."""
+    """Both connections of a worker time out when the database goes silent."""
     of_django: dict[str, Any] = connections["default"].get_connection_params()
     for options in (of_django, connector_params()):
         assert 0 < options["connect_timeout"] <= 10
@@ -220,14 +220,14 @@ def test_a_lost_network_is_noticed() -> None:
 
 
 def test_takeover_is_quick_by_default() -> None:
-    """The longest a dead worker's run waits: its lease, a tick, and a job's way, 20 s in all."""
+    """A dead worker's run waits at most 20 s: its lease, a tick, and the pickup of a job."""
     ticks = next(duty.every for duty in worker.DUTIES if duty.do is tick.run_tick)
     assert settings.RUN_LEASE_SECONDS + 2 * ticks + worker.POLL_EVERY <= 20
 
 
 @pytest.mark.django_db
 def test_postgresql_itself_ends_what_hangs() -> None:
-    """A frozen process or a machine that is cut off holds its locks for a minute at the most."""
+    """A frozen process or a machine that is cut off holds its locks for at most a minute."""
     wanted = {name: f"-c {name}={value}" for name, value in settings.SERVER_SIDE.items()}
     for options in (connections["default"].get_connection_params(), connector_params()):
         assert [each for each in wanted.values() if each not in options["options"]] == []

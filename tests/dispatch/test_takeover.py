@@ -1,4 +1,4 @@
-"""A worker dies or freezes with a run in hand: another takes over, and the first is shut out."""
+"""A worker dies or freezes while it has a run: another takes over, and the first can write nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_killed_workers_run_is_taken_over(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With the default settings. What the dead worker's command left running is ended first."""
+    """With the default settings. The dead worker's command is ended first."""
     script = f"""
         if [ -e {tmp_path}/pid ]; then
             case "$(cat /proc/$(cat {tmp_path}/child)/stat)" in *") S"*) echo still there;; esac
@@ -82,7 +82,7 @@ def test_a_frozen_worker_that_wakes_up_writes_nothing(
     other.stop()
     written = seqs(session)
     frozen.thaw()
-    # It is awake, and done with its lost run, once it has carried another one.
+    # Once it has carried another run, it is awake and has dropped its lost run.
     until(start(session_of(owner, "another", DONE), owner), "completed")
     until(start(session_of(owner, "yet-another", DONE), owner), "completed")
     assert seqs(session) == written
@@ -96,7 +96,7 @@ def test_a_frozen_worker_that_wakes_up_writes_nothing(
 def test_a_run_is_not_taken_over_while_its_worker_lives(
     owner: User, start_worker: StartWorker, tmp_path: Path
 ) -> None:
-    """A turn that is silent for several leases stays with the worker that renews its claim."""
+    """A turn without output for several leases stays with the worker that renews its claim."""
     session = session_of(owner, "quiet", f"echo $$ > {tmp_path}/pid; sleep 5; {DONE}")
     run = start(session, owner)
     start_worker(RUN_LEASE_SECONDS="1")

@@ -1,4 +1,4 @@
-"""Events of a turn: numbered without gaps, fenced by the claim, and written once however often."""
+"""Events of a turn are numbered without gaps, fenced by the claim, and stored once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def session(turn: Turn) -> Session:
 
 
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what must be written at once is written before the end."""
+    """Write before the end only what must be written at once."""
     monkeypatch.setattr(transcript, "EVERY", 3600)
 
 
@@ -120,7 +120,7 @@ def test_much_is_written_before_its_time_and_holds_up_who_brings_it(
 
 
 def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Session) -> None:
-    """The commit went through, the connection broke: in_database does it again."""
+    """The commit succeeds, but the connection breaks: ``in_database`` repeats the work."""
     lost: list[Fence] = []
 
     def append(fence: Fence, new: list[NewEvent]) -> bool:
@@ -144,7 +144,7 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(turn: Turn, session: Se
 
 
 def test_a_claim_says_that_its_turn_has_started(turn: Turn, session: Session) -> None:
-    """Before any word, once for each claim; asking for the same claim again says nothing."""
+    """Before any output, once for each claim. Asking for the same claim again records nothing."""
     assert kinds(session)[-1] == "started"
     assert claims.claim_run(run_id=turn.run_id, worker="here", again=True) is not None
     tell(turn, Said("a"))
@@ -161,7 +161,7 @@ def test_a_claim_says_that_its_turn_has_started(turn: Turn, session: Session) ->
 def test_what_is_not_written_yet_is_handed_over(
     turn: Turn, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In its order, and none of it twice: what is being written just then is waited for."""
+    """In order, and nothing twice: a write that is running is awaited first."""
     unhurried(monkeypatch)
 
     async def talk() -> list[NewEvent]:
@@ -205,7 +205,7 @@ def test_words_that_repeat_are_written_each_time(turn: Turn, session: Session) -
 
 
 def test_a_marker_lands_once_per_run(turn: Turn, session: Session) -> None:
-    """Also when another worker takes the turn from the start."""
+    """Also when another worker repeats the turn from the start."""
     tell(turn, Reported("half"), Noticed("psst"), Reported("half"))
     later = claims.lease_duration() * 2
     Run.objects.filter(pk=turn.run_id).update(lease_until=Now() - later)
@@ -228,7 +228,7 @@ def test_whoever_lost_the_claim_writes_nothing(turn: Turn, session: Session) -> 
 
 
 def test_a_writer_that_fails_is_heard_of(turn: Turn) -> None:
-    """Words that cannot be written end the turn; they are not skipped in silence."""
+    """Events that cannot be written end the turn; they are not silently skipped."""
 
     async def write(*_: object) -> bool:
         raise OperationalError("the database is away")

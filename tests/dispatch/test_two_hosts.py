@@ -1,6 +1,6 @@
-"""Two hosts and one database: the one that carries a run is cut off from it, and comes back.
+"""Two hosts and one database: the host that carries a run is cut off, and comes back.
 
-The hosts are network namespaces with names of their own, so this needs root on Linux.
+The hosts are network namespaces with their own host names, so this needs root on Linux.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Host:
-    """A network namespace on the bridge; its cable can be pulled."""
+    """A network namespace on the bridge. It can be disconnected."""
 
     name: str
 
@@ -87,7 +87,7 @@ class Host:
         run("ip", "link", "set", self.cable, "up")
 
     def on_it(self, command: list[str]) -> list[str]:
-        """A command as it runs on this host."""
+        """Return a command wrapped so that it runs on this host."""
         named = f'hostname {self.name}; exec "$@"'
         return [
             "ip",
@@ -129,7 +129,7 @@ def database(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[str]:
-    """A PostgreSQL that both hosts reach; the URL they use. We reach it by its socket."""
+    """Start a PostgreSQL that both hosts reach; return the URL they use. We use its socket."""
     server, before = pytestconfig.stash[SERVER], str(connections["default"].settings_dict["NAME"])
     with tempfile.TemporaryDirectory(prefix="needs-you-hosts-") as folder:
         Path(folder).chmod(0o711)
@@ -171,15 +171,15 @@ def test_a_host_that_is_cut_off_loses_its_run(
         turn = until(turn, "completed")
         assert (
             turn.epoch > 1
-        )  # more than 2 where a slow moment cost the first host its claim before
+        )  # more than 2 if the first host was too slow and lost its claim before
         assert turn.worker.startswith(hosts[1].name)
-        # Nobody could reach it there: the cut-off host's own worker ends it, once it hears.
+        # Nobody could reach the command there: the host's own worker ends it once it is back.
         assert alive(command)
         written = seqs(session)
         hosts[0].put_back()
         eventually(lambda: not alive(command), "the cut-off host has given up")
         workers[hosts[1]].stop()
-        # It works again, and what it said in vain is nowhere.
+        # The host works again, and the output of its lost run is stored nowhere.
         until(start(session_of(owner, "another", DONE), owner), "completed")
         assert seqs(session) == written == list(range(1, len(written) + 1))
         assert Event.objects.filter(session=session, kind="ended").count() == 1
@@ -191,7 +191,7 @@ def test_a_host_that_is_cut_off_loses_its_run(
 def test_a_host_that_is_cut_off_in_a_transaction_holds_no_lock(
     owner: User, database: str, hosts: tuple[Host, Host], tmp_path: Path
 ) -> None:
-    """PostgreSQL hears nothing of it: the cut-off side's locks are there until a time-out ends them."""
+    """PostgreSQL does not notice the cut: a timeout has to end the host's transaction."""
     session = session_of(owner, "talker", DONE)
     holds = ["shell", "-c", HOLDS.format(session.pk)]
     holder = ManagedProcess(*holds, log=tmp_path / "holder.log", env={"DATABASE_URL": database})

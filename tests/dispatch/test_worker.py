@@ -1,4 +1,4 @@
-"""One worker: it carries runs, several at once, stops cleanly and says what it does in a line."""
+"""One worker: it carries several runs at once, stops cleanly, and prints what it does."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_answer_resumes_the_run_that_asked(owner: User, start_worker: StartWo
 
 @pytest.mark.case("aoa-67")
 def test_runs_overlap(owner: User, start_worker: StartWorker, tmp_path: Path) -> None:
-    """Each of them waits for the three others: one after the other they would never end."""
+    """Each run waits for the three others: run one after another they would never end."""
     meet = f"""
         cd {tmp_path}; touch $0
         while [ $(ls | grep -c guest) -lt 4 ]; do sleep 0.1; done; {DONE}
@@ -74,7 +74,7 @@ def test_runs_overlap(owner: User, start_worker: StartWorker, tmp_path: Path) ->
 def test_a_worker_carries_no_more_runs_at_once_than_it_is_told(
     owner: User, start_worker: StartWorker, tmp_path: Path
 ) -> None:
-    """Each counts who is in the room with it."""
+    """Each run counts the runs that are running at the same time."""
     count = f"""
         mkdir -p {tmp_path}/room; touch {tmp_path}/room/$0; sleep 0.2
         ls {tmp_path}/room | wc -l >> {tmp_path}/counts; rm {tmp_path}/room/$0; {DONE}
@@ -95,7 +95,7 @@ def test_a_worker_carries_no_more_runs_at_once_than_it_is_told(
 def test_an_answer_does_not_wait_for_a_slow_turn(
     owner: User, start_worker: StartWorker, tmp_path: Path
 ) -> None:
-    """What was asked is answered and done while another agent's turn goes on."""
+    """An ask is answered and its run completes while another agent's turn is still running."""
     slow = session_of(owner, "slow", f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; {DONE}")
     asker = session_of(owner, "asker", f"if grep -q 'Which ledger'; then {DONE}; else {ASKS}; fi")
     start_worker()
@@ -113,7 +113,7 @@ def test_an_answer_does_not_wait_for_a_slow_turn(
 def test_a_worker_that_is_told_to_stop_gives_its_run_back(
     owner: User, start_worker: StartWorker, tmp_path: Path, how: signal.Signals
 ) -> None:
-    """The command and what it started are gone, and the next worker has the run at once."""
+    """The command and its children are gone, and the next worker gets the run at once."""
     script = f"""
         if [ -e {tmp_path}/pid ]; then echo second; {DONE}; exit; fi
         echo first; sleep 600 & echo $! > {tmp_path}/child; echo $$ > {tmp_path}/pid; wait
@@ -138,7 +138,7 @@ def test_a_worker_that_is_told_to_stop_gives_its_run_back(
 def test_a_paused_agents_run_is_not_left_in_the_queue(
     owner: User, start_worker: StartWorker, tmp_path: Path
 ) -> None:
-    """Nobody would take it there. Resuming the agent starts it again."""
+    """No worker would claim it there. Resuming the agent starts it again."""
     script = f"[ -e {tmp_path}/pid ] && {{ {DONE}; exit; }}; echo $$ > {tmp_path}/pid; sleep 600"
     session = session_of(owner, "sleeper", script)
     run = start(session, owner)

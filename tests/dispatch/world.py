@@ -1,4 +1,4 @@
-"""Small agents that are real commands, real workers to carry them, and patience to watch both."""
+"""Small agents that are real commands, real workers to run them, and helpers to wait for both."""
 
 import os
 import signal
@@ -18,9 +18,9 @@ from tests.live_server import ManagedProcess
 
 T = TypeVar("T")
 
-#: A ceiling on waiting, in seconds: far above what is usual, so that reaching it means "never".
+#: The longest wait, in seconds: far above the usual, so that reaching it means "never".
 PATIENCE = 90.0
-#: Database connections at the most: the two pools of a worker, and the test's own.
+#: The most database connections: the two pools of a worker, and the test's own.
 MOST_CONNECTIONS = 12 + 4 + 1
 ASKS = "printf 'ASK: Which ledger?\\nOPTIONS: EU | US\\nOUTCOME: BLOCKED\\n'"
 DONE = "echo OUTCOME: WORK_DONE"
@@ -45,19 +45,19 @@ class Worker(ManagedProcess):
         return self.running.pid
 
     def freeze(self) -> None:
-        """Stop it where it stands, as a laptop's lid does."""
+        """Suspend the process, as closing a laptop's lid does."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
     def end(self) -> None:
-        """Kill it, frozen or not. Its commands end by themselves or with their test."""
+        """Kill the worker, frozen or not. Its commands end by themselves or with their test."""
         self.kill()
 
 
 def eventually(check: Callable[[], T], what: str, within: float = PATIENCE) -> T:
-    """Wait until a check gives something true, and return that."""
+    """Wait until a check returns something true, and return that."""
     deadline = time.monotonic() + within
     while not (found := check()):
         if time.monotonic() > deadline:
@@ -67,7 +67,7 @@ def eventually(check: Callable[[], T], what: str, within: float = PATIENCE) -> T
 
 
 def session_of(owner: User, slug: str, script: str, **fields: Any) -> Session:
-    """The home session of a new agent that runs a shell script as its turn."""
+    """Return the home session of a new agent whose turn is a shell script."""
     settings = {"command": ["/bin/sh", "-c", script], **fields.pop("settings", {})}
     agent = registration.register_agent(
         slug=slug,
@@ -97,7 +97,7 @@ def until(run: Run, *statuses: str) -> Run:
 
 
 def said(session: Session) -> str:
-    """All that the agent said in a session, as one text."""
+    """Return the whole output of the agent in a session."""
     output = Event.objects.filter(session=session, kind="output").order_by("seq")
     return "".join(output.values_list("text", flat=True))
 
@@ -107,27 +107,27 @@ def seqs(session: Session) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process lives; a zombie does not."""
+    """Whether a process is alive and not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):  # it may end while it is looked at
+    except (FileNotFoundError, ProcessLookupError):  # the process may end meanwhile
         return False
     return state not in "ZX"
 
 
 def disconnect() -> None:
-    """Drop this thread's connection and the pool, after the database went away under them."""
+    """Drop this thread's connection and the pool, after the database has gone away."""
     connections["default"].close()
     connections["default"].close_pool()  # type: ignore[attr-defined]
 
 
 def pid_in(file: Path) -> int:
-    """The process id that a command writes into a file, once it is there."""
+    """Wait for a command to write its process id into a file, and return it."""
     return int(eventually(lambda: file.exists() and file.read_text().strip(), f"{file} is there"))
 
 
 def point_at(url: str) -> None:
-    """Use the database of a URL, here and in the processes we start."""
+    """Use the database with this URL, here and in the processes that we start."""
     disconnect()
     os.environ["DATABASE_URL"] = url
     connections["default"].settings_dict.update(dj_database_url.parse(url))

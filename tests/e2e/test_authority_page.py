@@ -121,7 +121,7 @@ def test_what_moves_value_has_no_button(
     ask = asked(session, PAY, prompt="May I pay the invoice of ACME?")
     page = queue()
     shown = card(page, ask)
-    expect(shown).to_contain_text("no grant was minted")
+    expect(shown).to_contain_text("Approve it with a signed decision file, not here.")
     expect(shown).to_contain_text("signed channel only")
     expect(shown.get_by_role("button", name="Approve once")).to_have_count(0)
     expect(shown.locator("form[action$=answer]")).to_have_count(0)
@@ -171,7 +171,7 @@ def test_clocks_are_in_the_zone_that_one_says(
     page.goto("/hours")
     page.get_by_label("Time zone").fill("Pacific/Auckland")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("#toasts")).to_contain_text("Your hours are kept.")
+    expect(page.locator("#toasts")).to_contain_text("Your hours are saved.")
     page.goto("/")
     there = card(page, ask).locator("[id$=-until] time").first
     expect(there).not_to_have_attribute("data-clock", "")

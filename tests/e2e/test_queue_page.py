@@ -266,7 +266,7 @@ def test_an_answer_that_cannot_be_sent_says_so_and_can_be_sent_again(
     card(page, ask).get_by_label("Your answer").fill("my words")
     page.route("**/answer", lambda route: route.abort())
     card(page, ask).get_by_role("button", name="Send answer").click()
-    expect(card(page, ask).get_by_role("alert")).to_contain_text("could not be reached")
+    expect(card(page, ask).get_by_role("alert")).to_contain_text("cannot be reached")
     expect(card(page, ask).get_by_label("Your answer")).to_have_value("my words")
     page.unroute("**/answer")
     card(page, ask).get_by_role("button", name="Send answer").click()

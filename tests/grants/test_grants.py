@@ -72,7 +72,7 @@ def test_without_an_approval_nothing_is_done(
     assert grants.redeem_grant(session_id=session.pk, operation="pay", params=PAY.params) is None
     assert not Redemption.objects.exists()
     (said,) = session.events.filter(kind="ignored")
-    assert "nobody approved exactly this" in said.data["why"]
+    assert "no unused approval covers exactly this action" in said.data["why"]
 
 
 @pytest.mark.case("C22", "C30")

@@ -81,8 +81,8 @@ def test_open_items_wait_with_unknown_age_and_decided_ones_are_history(
     assert waiting[0].context == {"from": "APPROVALS.md, line 2", "under": "Approvals"}
     history = Ask.objects.filter(status=AskStatus.WITHDRAWN)
     assert [ask.close_reason for ask in history] == [
-        "Imported: decided before, by Mia, as APPROVALS.md says: approved by Mia",
-        "Imported: decided before, by Tom, as APPROVALS.md says: approved",
+        "Imported. According to APPROVALS.md, Mia decided: approved by Mia",
+        "Imported. According to APPROVALS.md, Tom decided: approved",
     ]
 
 
@@ -158,7 +158,7 @@ def test_the_queue_says_that_nobody_knows_how_long_it_waited(
     assert client.get("/").content.decode().count("imported, age unknown") == 3
     history = Ask.objects.filter(status=AskStatus.WITHDRAWN)[0]
     page = client.get(f"/asks/{history.pk}/").content.decode()
-    assert "Imported: decided before, by Mia" in page
+    assert "Imported. According to APPROVALS.md, Mia decided: " in page
     assert "took the question back" not in page
 
 

@@ -77,7 +77,7 @@ def test_what_is_quoted_as_code_is_no_item() -> None:
 def test_a_mark_that_is_not_known_is_open(mark: str) -> None:
     (item,) = items(f"- [{mark}] May I?\n")
     assert item.decision == ""
-    assert "taken as open" in item.note
+    assert "treated as open" in item.note
 
 
 def test_an_open_item_that_says_approved_is_still_open() -> None:
@@ -131,7 +131,7 @@ def test_words_for_open(word: str) -> None:
 def test_a_table_that_is_about_something_else_is_left_out_and_said() -> None:
     read = parse_approvals("| Name | Size |\n|---|---|\n| a | 1 |\n")
     assert read.items == []
-    assert read.left_out == [(1, "a table without a column for the question and one for its state")]
+    assert read.left_out == [(1, "the table needs a column for the question and one for its state")]
 
 
 def test_short_rows_are_read() -> None:

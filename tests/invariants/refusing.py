@@ -1,4 +1,4 @@
-"""How tests watch the database refuse: bare SQL, past every verb and every model's own checks."""
+"""Helpers that use bare SQL, past all verbs and model validation, to see the database refuse it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, transaction
 
 @contextmanager
 def refused(by: str) -> Iterator[None]:
-    """The database must refuse what happens inside, naming ``by``; everything before it stands."""
+    """Require that the database rejects the block and names ``by``; keep everything before the block."""
     run_sql("SET CONSTRAINTS ALL IMMEDIATE")
     with pytest.raises(DatabaseError, match=by), transaction.atomic():  # noqa: PT012 -- any of it
         yield
@@ -20,14 +20,14 @@ def refused(by: str) -> Iterator[None]:
 
 
 def run_sql(statement: str, values: Sequence[Any] = ()) -> None:
-    """A statement that must reach at least one row, if it is one about rows."""
+    """Run a statement. If it affects rows, it must affect at least one."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         assert cursor.rowcount != 0, "the statement found nothing to be refused"
 
 
 def copy_row(table: str, pk: int, **changes: Any) -> None:
-    """Insert a copy of a row with other values in some columns, a new key always."""
+    """Insert a copy of a row with a new key and other values in some columns."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT column_name FROM information_schema.columns "

@@ -1,4 +1,4 @@
-"""The database itself holds what asks, options and gates may be."""
+"""The database itself enforces which asks, options and gates are valid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ask(session: Session) -> Ask:
 
 
 def put_into(ask: Ask, status: AskStatus) -> None:
-    """Set a status without asking the trigger that guards its moves."""
+    """Set a status while the trigger that guards its transitions is off."""
     with triggers_off("asks_ask"):
         run_sql(
             f"UPDATE asks_ask SET status = %s, {fitting(status)} WHERE id = %s", [status, ask.pk]
@@ -31,7 +31,7 @@ def put_into(ask: Ask, status: AskStatus) -> None:
 
 
 def fitting(status: AskStatus) -> str:
-    """What a status needs besides itself, so that nothing but the thing under test can be refused."""
+    """Return the fields that a status requires, so that only the value under test can be rejected."""
     closed_at = "NULL" if status == AskStatus.OPEN else "now()"
     successor = "id" if status == AskStatus.SUPERSEDED else "NULL"
     return f"closed_at = {closed_at}, superseded_by_id = {successor}"

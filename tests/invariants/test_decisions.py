@@ -1,4 +1,4 @@
-"""The database itself holds what verdicts may be, and what is never changed again."""
+"""The database itself enforces which verdicts are valid, and which rows never change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.invariants.refusing import refused, run_sql
 pytestmark = pytest.mark.django_db
 
 NEVER_CHANGE = [Event, Verdict, Refusal, LedgerRecord, Option, Gate]
-#: One column of each that a forger would want to change.
+#: One column of each table that a forger would want to change.
 FORGED = {
     Event: "text = 'Nothing happened.'",
     Verdict: "meaning = 'deny'",
@@ -28,7 +28,7 @@ FORGED = {
 
 @pytest.fixture
 def verdict(session: Session, stranger: User) -> Verdict:
-    """A verdict on a bound ask, beside a refusal: a row in every table that never changes."""
+    """Create a verdict on a bound ask, and a refusal: a row in every table that never changes."""
     ask = AskFactory(session=session, action=REFUND)
     answer_ask(ask_id=ask.pk, by=stranger, option="approve")
     given: Verdict = VerdictFactory(ask=ask)

@@ -1,4 +1,4 @@
-"""The database itself holds what events and inbox items may be."""
+"""The database itself enforces which events and inbox items are valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database itself holds what sessions and runs may be."""
+"""The database itself enforces which sessions and runs are valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.triggers import triggers_off
 
 pytestmark = pytest.mark.django_db
 
-#: What a status needs besides itself, so that nothing but the thing under test can be refused.
+#: The fields that a status requires, so that only the value under test can be rejected.
 FITTING = {
     RunStatus.QUEUED: "lease_until = NULL, ended_at = NULL",
     RunStatus.RUNNING: "lease_until = now(), ended_at = NULL",
@@ -25,7 +25,7 @@ FITTING = {
 
 
 def put_into(run: Run, status: RunStatus) -> None:
-    """Set a status without asking the trigger that guards its moves."""
+    """Set a status while the trigger that guards its transitions is off."""
     with triggers_off("agents_run"):
         run_sql(
             f"UPDATE agents_run SET status = %s, {FITTING[status]} WHERE id = %s", [status, run.pk]

@@ -227,7 +227,7 @@ def test_the_agent_reads_the_workspace_and_nothing_else(volume: Path) -> None:
 
     assert read("/workspace/repo/a.py") == "eval(input())"
     for path in ("/etc/hostname", "/workspace/repo/../../etc/hostname", "/workspace/repo/link"):
-        assert read(path).startswith("This cannot be read.")
+        assert read(path).startswith("The file cannot be read.")
 
 
 def test_what_the_agent_says_and_calls_is_told() -> None:

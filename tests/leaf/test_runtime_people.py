@@ -39,7 +39,7 @@ def test_a_persons_message_is_no_decision(owner: User) -> None:
     messages.post_message(session_id=session.pk, by=owner, text="Actually, explain first.")
     carry_all()
 
-    assert "which is no decision" in brain.prompts[-1]
+    assert "which is not a decision" in brain.prompts[-1]
     assert brain.tools[-1] == {"request_approval"}
     (waiting,) = Ask.objects.filter(session=session, status="open")
     assert waiting.prompt == "two"

@@ -81,7 +81,7 @@ def test_a_record_says_whether_it_holds(as_auditor: Client) -> None:
     fill(1)
     record = LedgerRecord.objects.get(kind="verdict")
     page = f"/admin/asks/ledgerrecord/{record.pk}/change/"
-    assert "Yes, under anchor 1." in as_auditor.get(page).content.decode()
+    assert "Yes. Anchor 1 covers it." in as_auditor.get(page).content.decode()
     overwrite(Verdict.objects.get(), "text", "forged")
     assert "No. It is broken at session:" in as_auditor.get(page).content.decode()
 

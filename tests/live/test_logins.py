@@ -62,8 +62,8 @@ def test_rights_are_those_of_the_pages(people: list[User]) -> None:
     ann, ben, _ = people
     mine, ours = world.session_of(ann, slug="mine"), world.session_of(ann, ben, slug="ours")
     wanted = [mine.pk, ours.pk]
-    assert access_checks.still_seen(ann, wanted) == {mine.pk, ours.pk}
-    assert access_checks.still_seen(ben, wanted) == {ours.pk}
+    assert access_checks.sessions_seen_by(ann, wanted) == {mine.pk, ours.pk}
+    assert access_checks.sessions_seen_by(ben, wanted) == {ours.pk}
     assert access_checks.last_seq_seen_by(ben, mine.pk) is None
     assert access_checks.last_seq_seen_by(ben, ours.pk) == 1
 

@@ -81,7 +81,7 @@ def test_a_question_may_carry_a_fenced_block_with_blank_lines_and_markers_in_it(
     landed, reading = read(f"ASK: May I run this?\n{block}\nOPTIONS: yes | no\n")
     assert prompts(reading) == [f"May I run this?\n{block}"]
     assert labels(reading) == [["yes", "no"]]
-    assert ignored(landed) == {"ASK: not me": "it stands inside a code fence"}
+    assert ignored(landed) == {"ASK: not me": "it is inside a code fence"}
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\u200b\u200d", "\u2060"])
@@ -137,7 +137,7 @@ def test_a_question_that_is_too_long_is_refused_aloud_never_cut() -> None:
     landed, reading = read("ASK: " + "x" * 20_001)
     assert reading.asks == ()
     [(line, why)] = ignored(landed).items()
-    assert why == "the question is 20001 characters long; 20000 are the most"
+    assert why == "the question has 20001 characters; at most 20000 are allowed"
     assert len(line) < 400
 
 
@@ -176,7 +176,7 @@ def test_empty_labels_are_dropped() -> None:
 def test_less_than_two_options_are_answered_in_words(line: str) -> None:
     landed, reading = read(f"ASK: q?\n{line}\n")
     assert [(ask.options, ask.free_text) for ask in reading.asks] == [((), True)]
-    assert any("the owner answers in words" in why for why in ignored(landed).values())
+    assert any("the owner answers in free text" in why for why in ignored(landed).values())
 
 
 def test_options_may_follow_after_blank_lines_and_prose() -> None:
@@ -195,8 +195,8 @@ def test_options_without_a_question_and_a_second_set_are_said() -> None:
     landed, reading = read("OPTIONS: a | b\nASK: q?\nOPTIONS: c | d\nOPTIONS: e | f\n")
     assert labels(reading) == [["c", "d"]]
     assert ignored(landed) == {
-        "OPTIONS: a | b": "no ASK stands before it",
-        "OPTIONS: e | f": "the question before it has its options already",
+        "OPTIONS: a | b": "no ASK precedes it",
+        "OPTIONS: e | f": "the question before it already has its options",
     }
 
 
@@ -224,11 +224,11 @@ def test_more_than_sixty_options_become_a_question_in_words_and_it_is_said() -> 
     landed, reading = read("ASK: q?\nOPTIONS: " + " | ".join(f"o{i}" for i in range(61)))
     assert [(ask.options, ask.free_text) for ask in reading.asks] == [((), True)]
     assert list(ignored(landed).values()) == [
-        "61 options are offered; 60 are the most; the owner answers in words"
+        "it offers 61 options; at most 60 are allowed; the owner answers in free text"
     ]
 
 
 def test_a_label_that_is_too_long_is_said() -> None:
     landed, reading = read("ASK: q?\nOPTIONS: a | " + "x" * 4_001)
     assert reading.asks[0].options == ()
-    assert "4001 characters long; 4000 are the most" in next(iter(ignored(landed).values()))
+    assert "4001 characters; at most 4000 are allowed" in next(iter(ignored(landed).values()))

@@ -149,7 +149,7 @@ def test_the_end_of_stderr_is_in_the_error() -> None:
 
 def test_a_signal_is_named() -> None:
     _, ended = take(running("import os; os.kill(os.getpid(), 9)"))
-    assert ended.error == "The command was ended by SIGKILL."
+    assert ended.error == "The command was killed by SIGKILL."
 
 
 @pytest.mark.case("aoa-72")
@@ -157,14 +157,14 @@ def test_a_timeout_is_to_be_tried_again_and_keeps_what_was_reported() -> None:
     command = ["/bin/sh", "-c", "echo 'REPORT: slow'; sleep 600"]
     events, ended = take({"command": command, "wall_clock_seconds": 2})
     assert ended.outcome is Outcome.RETRYABLE_ERROR
-    assert ended.error == "The command ran longer than 2 seconds and was ended."
+    assert ended.error == "The command ran longer than 2 seconds and was stopped."
     assert Reported("slow") in events
 
 
 def test_too_much_output_is_to_be_tried_again() -> None:
     _, ended = take(running("while True: print('x' * 100)", output_limit_bytes=10_000))
     assert ended.outcome is Outcome.RETRYABLE_ERROR
-    assert ended.error == "The command wrote more than 10000 bytes and was ended."
+    assert ended.error == "The command wrote more than 10000 bytes and was stopped."
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_too_much_output_is_to_be_tried_again() -> None:
         ({"command": ["no-such-command"]}, "The command no-such-command was not found"),
         ({"command": ["/bin/true"], "cwd": "/no/such"}, "The working folder /no/such does not"),
         ({}, "The agent's settings are not usable. command: Field required"),
-        ({"command": []}, "say which command to run"),
+        ({"command": []}, "give the command to run"),
     ],
 )
 def test_what_cannot_start_is_an_error_in_words(settings: dict[str, Any], words: str) -> None:
@@ -296,15 +296,15 @@ def test_cancelling_the_turn_leaves_no_process() -> None:
     [
         ({}, "command", "Field required"),
         ({"command": "ls -l"}, "command", "valid list"),
-        ({"command": []}, "command", "say which command to run"),
-        ({"command": ["  "]}, "command", "say which command to run"),
+        ({"command": []}, "command", "give the command to run"),
+        ({"command": ["  "]}, "command", "give the command to run"),
         ({"command": ["a\0"]}, "command", "NUL"),
         ({"command": [1]}, "command", "valid string"),
         ({"command": ["ls"], "cwd": "here"}, "cwd", "starting with /"),
         ({"command": ["ls"], "env": {"A B": "1"}}, "env", "“A B” is not the name"),
         ({"command": ["ls"], "env": {"A": "\0"}}, "env", "value of A contains a NUL"),
         ({"command": ["ls"], "env_allow": ["$HOME"]}, "env_allow", "not the name"),
-        ({"command": ["ls"], "env_allow": ["NEEDS_YOU_MARK"]}, "env_allow", "not yours"),
+        ({"command": ["ls"], "env_allow": ["NEEDS_YOU_MARK"]}, "env_allow", "cannot be changed"),
         ({"command": ["ls"], "wall_clock_seconds": 0}, "wall_clock_seconds", "greater than 0"),
         ({"command": ["ls"], "wall_clock_seconds": float("nan")}, "wall_clock_seconds", ""),
         ({"command": ["ls"], "output_limit_bytes": 1}, "output_limit_bytes", "greater than"),

@@ -27,7 +27,7 @@ def test_no_outcome_is_no_work() -> None:
 def test_an_unknown_outcome_is_no_work_and_is_said() -> None:
     landed, reading = read("OUTCOME: SPLENDID\n")
     assert reading.outcome is Outcome.NO_WORK
-    assert ignored(landed) == {"OUTCOME: SPLENDID": "no known outcome is named"}
+    assert ignored(landed) == {"OUTCOME: SPLENDID": "it names no known outcome"}
 
 
 @pytest.mark.case("aoa-47")
@@ -136,7 +136,7 @@ def test_more_than_ten_asks_are_said() -> None:
     landed, reading = read("".join(f"ASK: question {i}?\n" for i in range(12)))
     assert prompts(reading) == [f"question {i}?" for i in range(10)]
     assert ignored(landed) == {
-        f"ASK: question {i}?": "a turn may ask 10 questions" for i in (10, 11)
+        f"ASK: question {i}?": "a turn may ask at most 10 questions" for i in (10, 11)
     }
 
 
@@ -149,14 +149,14 @@ def test_more_than_fifty_reports_and_notices_are_said() -> None:
 def test_more_than_twenty_mails_are_said() -> None:
     landed, reading = read("".join(f"SEND: @bob message {i}\n" for i in range(21)))
     assert len(reading.mails) == 20
-    assert ignored(landed) == {"SEND: @bob message 20": "a turn may send 20 messages"}
+    assert ignored(landed) == {"SEND: @bob message 20": "a turn may send at most 20 messages"}
 
 
 def test_a_flood_of_ignored_lines_is_counted_not_dropped() -> None:
     landed, _ = read("".join(f"OUTCOME: WHATEVER{i}\n" for i in range(1_000)))
     assert len(landed) == 51
     assert landed[-1] == Ignored(
-        "950 more lines", "they looked like markers and were not taken either"
+        "950 more lines", "they also looked like markers and were not taken"
     )
 
 
@@ -171,7 +171,7 @@ def test_nothing_inside_a_fence_is_a_marker(fence: str) -> None:
     landed, reading = read(f"Before.\n{fence}\n{inside}\n{close}\nAfter.\nOUTCOME: WORK_DONE\n")
     assert (reading.asks, reading.mails, reading.outcome) == ((), (), Outcome.WORK_DONE)
     assert reports(landed) + notices(landed) == []
-    assert ignored(landed) == dict.fromkeys(inside.split("\n"), "it stands inside a code fence")
+    assert ignored(landed) == dict.fromkeys(inside.split("\n"), "it is inside a code fence")
     assert inside in reading.report
 
 
@@ -213,7 +213,7 @@ def test_after_an_unclosed_fence_a_closed_one_still_counts() -> None:
     text = "````\nASK: a?\n\n```\nASK: b?\n```\n~~~\nASK: c?\n"
     landed, reading = read(text)
     assert prompts(reading) == ["a?", "c?"]
-    assert ignored(landed) == {"ASK: b?": "it stands inside a code fence"}
+    assert ignored(landed) == {"ASK: b?": "it is inside a code fence"}
 
 
 def test_many_unclosed_fences_are_read_in_one_go() -> None:
@@ -234,7 +234,7 @@ def test_a_quoted_line_is_not_a_marker(quoted: str) -> None:
 def test_inline_code_is_not_a_marker() -> None:
     landed, reading = read("`OUTCOME: BLOCKED`\n`ASK: x?`\n")
     assert (reading.asks, reading.outcome) == ((), Outcome.NO_WORK)
-    assert set(ignored(landed).values()) == {"it is set as code"}
+    assert set(ignored(landed).values()) == {"it is formatted as code"}
 
 
 @pytest.mark.case("X16", "C113")

@@ -91,7 +91,10 @@ def test_what_there_is_cannot_be_changed_even_by_a_superuser(agent: Agent) -> No
     ("rules", "why"),
     [
         ({"terms": {"on_expire": "approve"}}, "time never approves"),
-        ({"rules": [{"operation": "x", "approval": "when", "when": "import os"}]}, "is no rule"),
+        (
+            {"rules": [{"operation": "x", "approval": "when", "when": "import os"}]},
+            "is not a condition",
+        ),
         ({"terms": {"answered_by": "group:nobody"}}, "There is no group nobody"),
     ],
 )
@@ -149,9 +152,9 @@ def test_what_would_have_changed_is_told_by_what_and_how(agent: Agent, session: 
     assert told == {
         f"ask {ask.pk}": (
             "money-critical",
-            "answered by: not said → group:finance",
-            "quorum: not said → {'approvals': 2}",
-            "expires after: not said → P1D",
+            "answered by: not set → group:finance",
+            "quorum: not set → {'approvals': 2}",
+            "expires after: not set → P1D",
         )
     }
 
@@ -160,7 +163,7 @@ def test_what_was_allowed_would_have_been_asked(agent: Agent, session: Session) 
     in_force(agent, refund(approval="never"))
     assert propose(session) is None
     (told,) = changes(agent, {}).values()
-    assert told == ("nobody is asked → a person is asked (no rule names it)",)
+    assert told == ("nobody is asked → a person is asked (no rule matches it)",)
 
 
 def test_once_looks_at_what_was_approved_before(
@@ -211,7 +214,10 @@ class TestCommand:
             (("show", "nobody"), "There is no agent nobody"),
             (("dry-run", "ledger", str(tmp_path / "none")), "cannot be read"),
             (("dry-run", "ledger", str(bad)), "time never approves"),
-            (("add", "ledger", str(file), "--why", " ", "--by", "olga"), "Say in up to"),
+            (
+                ("add", "ledger", str(file), "--why", " ", "--by", "olga"),
+                "Say why you change the policy",
+            ),
             (
                 ("add", "ledger", str(file), "--why", "x", "--by", "nobody"),
                 "There is no user nobody",

@@ -130,7 +130,7 @@ def test_what_cannot_be_bound_is_said(folder: Path, agent: Agent, tmp_path: Path
 def test_an_agent_without_a_folder_binds_nothing_and_says_so(session: Session) -> None:
     in_force(session.agent, {"operation": "execute", "bind_files": ["command"]})
     ask = asked(session, RUN)
-    assert ask.gate.files["sh"] == "unbound: the agent has no folder of its own"
+    assert ask.gate.files["sh"] == "unbound: the agent has no folder"
 
 
 def test_an_absolute_path_into_the_folder_is_the_same_file(folder: Path, agent: Agent) -> None:

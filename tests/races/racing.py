@@ -1,7 +1,7 @@
-"""Two real connections at once, in an order that is seen and not hoped for.
+"""Run two verbs on two real connections, in an order that is checked, not hoped for.
 
-The first verb has done its work and not committed; the second is started in a thread of its own, and
-before the first goes on, PostgreSQL itself says that the second waits for it.
+The first verb has done its work but not committed. The second runs in its own thread. Before the
+first continues, PostgreSQL itself confirms that the second waits for it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from django.db import connection, connections, transaction
 T = TypeVar("T")
 U = TypeVar("U")
 
-#: A ceiling, in seconds: reaching it means "never".
+#: The longest wait, in seconds: reaching it means "never".
 PATIENCE = 60.0
 LOOK_AGAIN = 0.005
 
 
 class Beside(Generic[T]):
-    """A verb in a thread with a connection of its own."""
+    """A verb in its own thread, with its own connection."""
 
     def __init__(self, verb: Callable[[], T]) -> None:
         self._verb = verb
@@ -47,7 +47,7 @@ class Beside(Generic[T]):
             connections.close_all()
 
     def wait_until_blocked(self) -> None:
-        """Return once this connection of ours is what the other one waits for."""
+        """Wait until the other connection is blocked by ours."""
         assert self._connected.wait(PATIENCE)
         for _ in range(int(PATIENCE / LOOK_AGAIN)):
             if self._waits_for_a_lock():
@@ -62,7 +62,7 @@ class Beside(Generic[T]):
             return bool(cursor.fetchone()[0])
 
     def result(self) -> T:
-        """What the verb returned, once it has. Raises what it raised."""
+        """Wait for the verb; return its result, or raise its exception."""
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "it never ended"
         if self._error is not None:
@@ -77,7 +77,7 @@ class Raced(Generic[T, U]):
 
 
 def race(first: Callable[[], T], second: Callable[[], U]) -> Raced[T, U]:
-    """Have the second verb wait for the first one's commit, see it wait, then commit."""
+    """Start the second verb, check that it waits for the first one's commit, then commit."""
     with transaction.atomic():
         done = first()
         other = Beside(second)
@@ -86,7 +86,7 @@ def race(first: Callable[[], T], second: Callable[[], U]) -> Raced[T, U]:
 
 
 def pass_by(first: Callable[[], T], second: Callable[[], U]) -> Raced[T, U]:
-    """Have the second verb run to its end while the first has not committed: it must not wait."""
+    """Run the second verb to its end before the first commits: it must not wait."""
     with transaction.atomic():
         done = first()
         other = Beside(second)

@@ -1,4 +1,4 @@
-"""Two people, two clicks, two processes: an ask has one end, and the run wakes once."""
+"""Two people, two clicks, two processes: an ask is closed once, and the run wakes once."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def let_time_pass(asked: Ask, seconds: float) -> None:
 
 @pytest.mark.case("C43")
 def test_answer_then_expiry(asked: Ask, owner: User) -> None:
-    """The answer comes in time, and the time is up before it is committed."""
+    """The answer comes in time, but the deadline passes before it is committed."""
     let_time_pass(asked, -2)
     asked.refresh_from_db()
     until = asked.expires_at
@@ -174,7 +174,7 @@ def test_asking_again_twice_at_once(asked: Ask, owner: User, colleague: User) ->
 
 @pytest.fixture
 def later(session: Session, asked: Ask, owner: User) -> Turn:
-    """A turn under way, while an earlier run's question is still open."""
+    """Return a running turn while a question of an earlier run is still open."""
     messages.post_message(session_id=session.pk, by=owner, text="Go on without me.")
     return claim(session.runs.latest("number"))
 
@@ -193,7 +193,7 @@ ENDS = [
 def test_answer_then_settle(
     session: Session, asked: Ask, owner: User, later: Turn, ended: Ended, status: RunStatus
 ) -> None:
-    """The turn that ends must not sleep over the answer that came before its end."""
+    """A turn that ends must not miss an answer that came before its end."""
     raced = race(
         partial(answer_ask, ask_id=asked.pk, by=owner, option="us"),
         partial(settlement.settle_run, later.fence, ended),
@@ -216,7 +216,7 @@ def test_settle_then_answer(
     )
     assert isinstance(raced.second, Answered)
     alone = {RunStatus.COMPLETED, RunStatus.FAILED}
-    if not ended.asks:  # nothing came before it ended
+    if not ended.asks:  # nothing arrived before it ended
         status = status if status in alone else RunStatus.COMPLETED
     assert runs_of(session) == [RunStatus.CONTINUED, status, RunStatus.QUEUED]
     assert "US ledger" in [given.body for given in claim(session.runs.latest("number")).given]
@@ -224,7 +224,7 @@ def test_settle_then_answer(
 
 @pytest.mark.case("C52")
 def test_nobody_answers_what_is_not_asked_yet(session: Session, owner: User) -> None:
-    """An ask that is being raised is no ask to anybody else, not even half of one."""
+    """Nobody else sees an ask, or a part of it, before it is committed."""
     messages.post_message(session_id=session.pk, by=owner, text="Start.")
     turn = claim(session.runs.get())
 

@@ -1,4 +1,4 @@
-"""Votes, claims, deadlines and policies against answers, on two connections: each ends one way."""
+"""Votes, claims, deadlines and policies race with answers on two connections. Each has one outcome."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_stale_answer_and_another_make_one_fresh_ask(
 def test_superseding_waits_for_an_answer_that_is_under_way(
     agent: Agent, session: Session, owner: User
 ) -> None:
-    """The agent proposes something else under the same name while the owner answers."""
+    """The agent raises another action with the same request key while the owner answers."""
     from agents import messages
 
     ask = asked(session, key="k")
@@ -205,7 +205,7 @@ def test_two_versions_at_once_are_two_numbers(agent: Agent, owner: User) -> None
 
 
 def test_a_grant_is_taken_by_one_of_two(session: Session, owner: User) -> None:
-    """``begin`` commits by itself, so they start together instead of one inside of the other."""
+    """``begin_effect`` commits by itself, so both start together instead of one inside the other."""
     verdict_on(AskFactory(session=session, action=REFUND), owner)
     turn = claim_run(session.runs.latest("number"))
     take = partial(

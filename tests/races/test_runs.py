@@ -1,4 +1,4 @@
-"""Workers, ticks, people and other agents at the same session at once."""
+"""Workers, ticks, people and other agents change the same session at once."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_settle_then_message(
 
 
 def test_two_agents_that_write_to_each_other_do_not_deadlock(owner: User) -> None:
-    """Both stand before the first of the two locks; with any other order one would hold the second."""
+    """Both wait for the same first lock; in any other order one would hold the second lock."""
     low, high = (home_of(AgentFactory(slug=slug, owners=[owner])) for slug in ("low", "high"))
     turns = {"low": begin(low), "high": begin(high)}
 
@@ -253,7 +253,7 @@ def test_whoever_retires_an_agent_waits_for_a_session_that_is_being_opened(
 
 
 def test_a_message_that_waited_for_a_pause_sees_the_pause(session: Session, owner: User) -> None:
-    """A row joined to a locked row is as old as before the wait: the agent is read after it."""
+    """A row joined to a locked row is not re-read after the wait, so the agent is read separately."""
     race(
         partial(controls.pause_agent, agent_id=session.agent_id, by=owner),
         partial(messages.post_message, session_id=session.pk, by=owner, text="Hello."),
@@ -288,7 +288,7 @@ def test_a_session_that_opens_while_its_agent_is_paused(
 
 
 def test_pause_and_a_turn_that_asks_do_not_deadlock(session: Session, owner: User) -> None:
-    """Raising an ask refers to the agent's row while the pause holds it and wants the session's."""
+    """Raising an ask refers to the agent's row, which the pause holds while it waits for the session."""
     turn = begin(session)
     ended = Ended(outcome=Outcome.BLOCKED, asks=(draft(),))
     with transaction.atomic():

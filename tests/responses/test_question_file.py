@@ -146,7 +146,7 @@ def test_what_is_no_json_that_can_be_kept_fails(directory: PinnedDirectory, raw:
 def test_what_is_no_object_fails(directory: PinnedDirectory, content: object) -> None:
     leave(directory, json.dumps(content))
 
-    assert "no JSON object" in refused(directory)
+    assert "not a JSON object" in refused(directory)
 
 
 @pytest.mark.case("responses-S5")
@@ -225,7 +225,7 @@ def test_a_directory_that_is_not_the_pinned_one_fails(
 ) -> None:
     do(directory)
 
-    assert "could not be looked for" in refused(directory)
+    assert "could not be checked" in refused(directory)
 
 
 @pytest.mark.case("responses-S9")

@@ -1,4 +1,4 @@
-"""What holds of the whole world after every step: each promise is a query that must find nothing."""
+"""Invariants that hold after every step. Each promise is a query that must find nothing."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ EVERYTHING = " UNION ALL ".join(
 
 
 def check_all() -> None:
-    """Every promise, of every row there is, in one statement; and each stored status, derived again."""
+    """Check every promise on all rows in one statement, and derive each stored status again."""
     with connection.cursor() as cursor:
         cursor.execute(EVERYTHING, list(PROMISES))
         broken = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""People, workers, other agents and time do anything in any order; the promises hold after each step."""
+"""People, workers, agents and time act in any order, and the promises hold after each step."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ R = TypeVar("R", bound=Model)
 
 
 def one_of(rows: QuerySet[R], pick: int) -> R:
-    """One of the rows there are."""
+    """Pick one of the rows."""
     found = list(rows.order_by("pk"))
     return found[pick % len(found)]
 
@@ -81,7 +81,7 @@ def asks(status: AskStatus) -> QuerySet[Ask]:
 
 
 def there_are(rows: Callable[[], QuerySet[Any]]) -> Callable[[Any], Any]:
-    """Let a rule run only while there is something for it to do."""
+    """Run a rule only while it has something to do."""
     return precondition(lambda _: rows().exists())
 
 
@@ -103,7 +103,7 @@ class Workspace(RuleBasedStateMachine):
         self.begin_in_the_middle()
 
     def begin_in_the_middle(self) -> None:
-        """One session waits for two answers, one runs with a message, one is owed a verdict."""
+        """One session waits for two answers, one runs with a message, one has a verdict in its inbox."""
         waiting, running = map(home_of, self.agents)
         answered = open_session(self.agents[0])
         claims.claim_run(run_id=waiting.runs.get().pk, worker="first")
@@ -150,7 +150,7 @@ class Workspace(RuleBasedStateMachine):
         self.settle(pick, outcome, keys, to)
 
     def draft(self, run: Run, key: str) -> AskDraft:
-        """Questions with a name of their own in each run, and one with the same name in all."""
+        """Return questions: some with a request key of their run, and one with the same key in all runs."""
         if key == "again":
             return draft("again", "Which of these?")
         return draft(f"{run.number}:{key}", action=REFUND if key == "bound" else None)
@@ -158,7 +158,7 @@ class Workspace(RuleBasedStateMachine):
     @there_are(partial(runs, RunStatus.RUNNING))
     @rule(pick=PICK, given_back=st.booleans())
     def lose_a_claim(self, pick: int, given_back: bool) -> None:
-        """The worker shuts down and gives the run back, or dies and another takes it over."""
+        """The worker shuts down and returns the run, or it dies and another takes the run over."""
         run = one_of(runs(RunStatus.RUNNING), pick)
         turn = self.turns.pop(run.pk)
         self.lost.append(turn)
@@ -264,7 +264,7 @@ class Workspace(RuleBasedStateMachine):
             self.undo.__exit__(None, None, None)
 
     def let_everything_end(self) -> None:
-        """Whatever happened: resumed and let run, every session carries all that it is owed."""
+        """Whatever happened: once resumed and run, every session handles all of its inbox items."""
         for agent in self.agents:
             controls.resume_agent(agent_id=agent.pk, by=self.owner)
         for session in Session.objects.exclude(state=SessionState.ENDED):

@@ -1,4 +1,4 @@
-"""The promises can be broken: each one is seen to fail by a world in which it does."""
+"""Each promise can fail: for each there is a state of the database that breaks it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ BREAK = {
 
 @pytest.fixture
 def world(session: Session, owner: User) -> None:
-    """A failed first run, an answered approval that failed once, and a back-off in between."""
+    """Create a failed first run, an answered approval that failed once, and a back-off in between."""
     turn = begin(session)
     finish(turn, Outcome.RETRYABLE_ERROR)
     verdict_on(AskFactory(session=session, action=REFUND), owner)

@@ -82,7 +82,7 @@ def test_the_function_gets_values_of_its_types_and_the_context() -> None:
         ({"to": {"city": "x"}, "howMuch": 1, "context": {}}, "context: Extra inputs"),
         ({"to": {"city": "x"}, "howMuch": 1, "how": "by air"}, "how: Input should be"),
         ([1], "input: Input should be an object"),
-        ({"to": {1, 2}}, "no JSON"),
+        ({"to": {1, 2}}, "not valid JSON"),
     ],
 )
 def test_what_does_not_fit_is_named_by_its_field(given: object, field: str) -> None:

@@ -1,4 +1,4 @@
-"""The demo's billing agent: it finds charges that were made twice and asks before it pays one back."""
+"""The demo's billing agent: it finds duplicate charges and asks before it refunds one."""
 
 from __future__ import annotations
 
@@ -25,61 +25,65 @@ REASONS = [
 
 @tool
 def charges_made_twice() -> list[dict[str, Any]]:
-    """Charges of this month that a customer paid twice."""
+    """Return this month's charges that a customer paid twice."""
     return list(TWICE)
 
 
 @tool(needs_approval=always())
 def refund(charge: str, amount: float, currency: Literal["EUR", "GBP"] = "EUR") -> dict[str, Any]:
-    """Pay a charge back to the customer."""
+    """Refund a charge to the customer."""
     return {"refunded": charge, "amount": amount, "currency": currency}
 
 
 def scripted() -> Model:
-    """A model that needs no network."""
+    """Return a scripted model that needs no network."""
     from pydantic_ai.models.function import FunctionModel
 
     return FunctionModel(_think, model_name="scripted")
 
 
 def _think(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Look, then propose a refund and ask what to call it, then say what came of it."""
+    """Look for charges, then propose a refund and ask for its reason, then report the result."""
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
     del info
-    came = _since_told(messages)
-    if "charges_made_twice" not in came:
+    returned = _returned(messages)
+    if "charges_made_twice" not in returned:
         return ModelResponse(parts=[ToolCallPart("charges_made_twice", {})])
-    if "refund" not in came:
-        found = TWICE[_refunds_before(messages) % len(TWICE)]
-        given = {"charge": found["charge"], "amount": found["amount"]}
+    if "refund" not in returned:
+        charge = TWICE[_refunds_before(messages) % len(TWICE)]
+        given = {"charge": charge["charge"], "amount": charge["amount"]}
         prompt = (
-            f"What goes on the credit note for {found['customer']}? They paid on {found['paid']}."
+            f"What goes on the credit note for {charge['customer']}? They paid on {charge['paid']}."
         )
         ask = {"prompt": prompt, "options": REASONS, "allowFreeform": True}
         return ModelResponse(
             parts=[ToolCallPart("refund", given), ToolCallPart("ask_question", ask)]
         )
-    return ModelResponse(parts=[TextPart(_report(came["refund"], came.get("ask_question")))])
+    return ModelResponse(
+        parts=[TextPart(_report(returned["refund"], returned.get("ask_question")))]
+    )
 
 
 def _report(refunded: object, answer: object) -> str:
     if not isinstance(refunded, dict):
-        return f"Nothing was paid back. {refunded}"
+        return f"Nothing was refunded. {refunded}"
     reason = answer.get("text") or answer.get("optionId") if isinstance(answer, dict) else None
-    words = f"Paid back {refunded['amount']:.2f} {refunded['currency']} for {refunded['refunded']}"
-    return f"{words}, with “{reason}” on the credit note." if reason else f"{words}."
+    text = f"Refunded {refunded['amount']:.2f} {refunded['currency']} for {refunded['refunded']}"
+    return f"{text}, with “{reason}” on the credit note." if reason else f"{text}."
 
 
-def _since_told(messages: Sequence[ModelMessage]) -> dict[str, Any]:
-    """What each tool gave back since the agent was told something last."""
-    came: dict[str, Any] = {}
+def _returned(messages: Sequence[ModelMessage]) -> dict[str, Any]:
+    """Return each tool's result since the last prompt."""
+    results: dict[str, Any] = {}
     for message in messages:
         parts = message.parts
         if any(part.part_kind == "user-prompt" for part in parts):
-            came = {}
-        came |= {part.tool_name: part.content for part in parts if part.part_kind == "tool-return"}
-    return came
+            results = {}
+        results |= {
+            part.tool_name: part.content for part in parts if part.part_kind == "tool-return"
+        }
+    return results
 
 
 def _refunds_before(messages: Sequence[ModelMessage]) -> int:
@@ -91,8 +95,8 @@ def _refunds_before(messages: Sequence[ModelMessage]) -> int:
 
 
 billing = AgentDefinition(
-    instructions="Find what customers paid twice. Never pay anything back without an approval.",
+    instructions="Find charges that customers paid twice. Never refund one without approval.",
     tools=[charges_made_twice, refund],
     model=scripted,
-    description="Pays back what was paid twice",
+    description="Refunds duplicate charges",
 )

@@ -1,7 +1,7 @@
-"""Agents of the small worlds that are defined in Python, and the scripted model that plays them.
+"""Agents of the small worlds that are defined in Python, and their scripted model.
 
-The model plays what it is told: ``call NAME {input}`` and ``ask {question}``, several of them in one
-step when joined with ``; ``. Anything else it echoes; what its calls gave back it repeats as JSON.
+The model executes its prompt: ``call NAME {input}`` and ``ask {question}``, several in one step if
+joined with ``; ``. It echoes any other text, and repeats the results of its calls as JSON.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Move = tuple[str, dict[str, Any]]
 
 
 @tool(needs_approval=always())
-def refund(chargeId: str, amount: float) -> dict[str, Any]:  # noqa: N803 -- as its callers name it
+def refund(chargeId: str, amount: float) -> dict[str, Any]:  # noqa: N803 -- the name that its callers use
     """Refund a charge."""
     return {"refunded": chargeId, "amount": amount}
 
 
 @tool(needs_approval=once())
 def once_tool(n: int) -> dict[str, Any]:
-    """Something that needs an approval once per session."""
+    """Do something that needs approval once per session."""
     return {"done": n}
 
 
@@ -39,12 +39,12 @@ def _is_much(proposal: Proposal) -> bool:
 
 @tool(needs_approval=_is_much)
 def pred_tool(amount: float) -> dict[str, Any]:
-    """Something that needs an approval above 1000."""
+    """Do something that needs approval above 1000."""
     return {"paid": amount}
 
 
 def scripted() -> Model:
-    """A model that needs no network."""
+    """Return a scripted model that needs no network."""
     from pydantic_ai.models.function import FunctionModel
 
     return FunctionModel(_think, model_name="scripted")
@@ -53,35 +53,35 @@ def scripted() -> Model:
 def _think(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:  # noqa: ARG001
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
-    told, returned = _last(messages)
-    moves = _moves(told)
+    prompt, returned = _last(messages)
+    moves = _moves(prompt)
     if moves:
         return ModelResponse(parts=[ToolCallPart(name, given) for name, given in moves])
-    return ModelResponse(parts=[TextPart(_words(told, returned))])
+    return ModelResponse(parts=[TextPart(_words(prompt, returned))])
 
 
 def _last(messages: Sequence[ModelMessage]) -> tuple[str, list[Any]]:
-    """What the model was told last, and what its calls gave back since it spoke last."""
-    told, returned = "", []
+    """Return the last prompt, and the results of calls since the last response."""
+    prompt, returned = "", []
     for message in reversed(messages):
         if message.kind == "response":
             break
         for part in message.parts:
             if part.part_kind == "user-prompt" and isinstance(part.content, str):
-                told = part.content
+                prompt = part.content
             elif part.part_kind in ("tool-return", "retry-prompt"):
                 returned.append(part.content)
-    return told, returned
+    return prompt, returned
 
 
-def _words(told: str, returned: list[Any]) -> str:
-    said = [one if isinstance(one, str) else json.dumps(one, default=str) for one in returned]
-    return " ".join([*said, *([f"echo: {told}"] if told else [])]) or "echo: "
+def _words(prompt: str, returned: list[Any]) -> str:
+    results = [one if isinstance(one, str) else json.dumps(one, default=str) for one in returned]
+    return " ".join([*results, *([f"echo: {prompt}"] if prompt else [])]) or "echo: "
 
 
-def _moves(told: str) -> list[Move]:
-    """The calls that a text spells out; none unless all of it does."""
-    moves = [_move(part) for part in re.split(r"; (?=(?:call \w+|ask) \{)", told)]
+def _moves(prompt: str) -> list[Move]:
+    """Parse the calls in a prompt. Return none unless every part of it is a call."""
+    moves = [_move(part) for part in re.split(r"; (?=(?:call \w+|ask) \{)", prompt)]
     return [move for move in moves if move] if all(moves) else []
 
 
@@ -100,5 +100,5 @@ def _move(text: str) -> Move | None:
 
 
 conformance = AgentDefinition(
-    instructions="Play what you are told.", tools=[refund, once_tool, pred_tool], model=scripted
+    instructions="Execute the prompt.", tools=[refund, once_tool, pred_tool], model=scripted
 )

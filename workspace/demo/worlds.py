@@ -1,6 +1,6 @@
-"""Small worlds to meet the product in, and to test its protocols against.
+"""Small worlds of people and agents, for trying out the product and testing its protocols.
 
-Building a world again adds what is missing and changes nothing that is there.
+Building a world again adds what is missing and changes nothing that exists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROGRAMS = Path(__file__).resolve().parent / "agents"
 
 @dataclass(frozen=True)
 class Character:
-    """A scripted agent: which program plays it, and when it wakes by itself."""
+    """A scripted agent: its program, and when it wakes by itself."""
 
     slug: str
     name: str
@@ -57,7 +57,7 @@ DEMO = (
         "Branch keeper",
         "Keeps the repository tidy",
         "branches.py",
-        "Find stale branches. Never delete one without a person's word.",
+        "Find stale branches. Never delete one without a person's approval.",
         {"kind": "schedule", "every_seconds": 900},
     ),
     Character(
@@ -79,7 +79,7 @@ DEMO = (
     Character(
         "inbox-watch",
         "Inbox watch",
-        "Watches an inbox where little happens",
+        "Watches a quiet inbox",
         "watcher.py",
         "Look for new invoices.",
         {"kind": "continuous", "idle_base_seconds": 30},
@@ -97,7 +97,7 @@ DEMO = (
 
 
 def build_demo() -> list[str]:
-    """The owner and the demo's agents; what was made, in words."""
+    """Build the owner and the demo's agents. Return a line for each thing created."""
     owner, made = _person("owner", is_staff=True, is_superuser=True)
     for character in DEMO:
         made += _agent(character, owner)
@@ -105,7 +105,7 @@ def build_demo() -> list[str]:
 
 
 def build_conformance() -> list[str]:
-    """The world that real clients are run against; see the conformance drivers."""
+    """Build the world that the conformance drivers run real clients against."""
     owner, made = _person("owner")
     made += _agent(
         Character("conf-markers", "Conformance: markers", "", "scripted.py", "", starts=False),
@@ -118,7 +118,7 @@ def build_conformance() -> list[str]:
 
 
 def _eve_agent(owner: User) -> list[str]:
-    """An agent with tools that need approval; its messages say what it plays."""
+    """Register an agent with tools that need approval. Its messages script its calls."""
     if Agent.objects.filter(slug="conf-eve").exists():
         return []
     register_agent(
@@ -133,7 +133,7 @@ def _eve_agent(owner: User) -> list[str]:
 
 
 def _hybrid_agent(owner: User) -> list[str]:
-    """An agent that answers the Responses protocol; its requests say what it plays."""
+    """Register an agent for the Responses protocol. Its requests name the scenario."""
     if Agent.objects.filter(slug="conf-responses").exists():
         return []
     register_agent(
@@ -158,7 +158,7 @@ def _hybrid_agent(owner: User) -> list[str]:
 
 
 def _leaf_agent(owner: User) -> list[str]:
-    """An agent of leaf sessions, with a volume that the driver of the files dialect uses too."""
+    """Register an agent for leaf, with a volume that the driver of the files dialect shares."""
     volume = state_dir() / "volume"
     volume.mkdir(parents=True, exist_ok=True)
     volume.chmod(0o777)
@@ -176,14 +176,14 @@ def _leaf_agent(owner: User) -> list[str]:
 
 
 def _billing_agent(owner: User) -> list[str]:
-    """An agent that is defined in Python and asks before each refund."""
+    """Register an agent that is defined in Python and asks before each refund."""
     if Agent.objects.filter(slug="billing").exists():
         return []
     register_agent(
         slug="billing",
         name="Billing",
-        title="Pays back what was paid twice",
-        mission="Look for charges that were made twice.",
+        title="Refunds duplicate charges",
+        mission="Look for duplicate charges.",
         owners=[owner],
         runtime_key="eve",
         settings={"agent": "workspace.demo.billing:billing"},
@@ -194,7 +194,7 @@ def _billing_agent(owner: User) -> list[str]:
 
 
 def build_nothing() -> list[str]:
-    """Only the owner, to sign in with."""
+    """Build only the owner, to sign in as."""
     return _person("owner", is_staff=True, is_superuser=True)[1]
 
 

@@ -1,4 +1,4 @@
-"""Whether logins and rights still hold: asked for many sockets at once, never for one at a time."""
+"""Check logins and rights for many sockets at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNUSABLE = ""
 
 
 def people_by_login(keys: Iterable[str]) -> dict[str, User]:
-    """Who each login signs in, by session key; logins that ended are left out. Two queries.
+    """Return the user of each live login by session key. Two queries.
 
     The same rules as django.contrib.auth.get_user: expiry, a user who was deactivated or deleted,
     and a password that has changed since.
@@ -45,34 +45,34 @@ def _user_id(claim: dict[str, Any]) -> int | None:
 
 
 def _signed_with(user: User, claim: dict[str, Any]) -> bool:
-    """Whether the login was made with the password that the user has now."""
+    """Whether the login was made with the user's present password."""
     signed = str(claim.get(HASH_SESSION_KEY, _UNUSABLE))
     valid = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
     return any(constant_time_compare(signed, digest) for digest in valid)
 
 
-def still_seen(person: User, session_ids: Iterable[int]) -> set[int]:
-    """Those of the sessions that a person may (still) see."""
+def sessions_seen_by(person: User, session_ids: Iterable[int]) -> set[int]:
+    """Return the ids of the sessions that a person may see."""
     mine = access.sessions_of(person).filter(pk__in=set(session_ids))
     return set(mine.values_list("pk", flat=True))
 
 
 def last_seq_seen_by(person: User, session_id: int) -> int | None:
-    """The number of a session's newest event, for a person who may see it."""
+    """Return the seq of a session's newest event; None if the person may not see it."""
     mine = access.sessions_of(person).filter(pk=session_id)
     return mine.values_list("last_seq", flat=True).first()
 
 
 def last_seqs(session_ids: Iterable[int]) -> dict[int, int]:
-    """The number of each session's newest event, in one query."""
+    """Return the seq of each session's newest event. One query."""
     rows = Session.objects.filter(pk__in=set(session_ids)).values_list("pk", "last_seq")
     return dict(rows)
 
 
 def queue_marks(user_ids: Collection[int]) -> dict[int, tuple[Any, ...]]:
-    """A mark per person that differs once their queue does, in five queries for everybody.
+    """Return a mark per person that changes with their queue. Five queries for everybody.
 
-    A delegate's is made of those whose names they answer in, too.
+    A delegate's mark includes those of the people they answer for.
     """
     names = _answered_for(user_ids)
     people = {*user_ids, *(name for some in names.values() for name in some)}
@@ -97,7 +97,7 @@ def queue_marks(user_ids: Collection[int]) -> dict[int, tuple[Any, ...]]:
 
 
 def _answered_for(user_ids: Collection[int]) -> dict[int, list[int]]:
-    """In whose names each of these people answers now, by ids in order."""
+    """Return whom each person answers for now, by user ids in order."""
     standing = Delegation.objects.filter(
         delegate__in=user_ids, revoked_at=None, starts_at__lte=Now(), ends_at__gt=Now()
     )

@@ -1,8 +1,8 @@
 """The live streams: a session's events, and a person's queue.
 
-A socket is accepted before it is judged, since a browser learns the reason of a close only from an
-open socket. It subscribes before it first reads, so nothing falls between; and one pump per socket
-is the only sender, so nothing overtakes.
+A socket is accepted before its access is checked: a browser sees the close code only of an open
+socket. It subscribes before its first read, so no event is missed. One pump per socket is the only
+sender, so messages stay in order.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from workspace.pages import fragments
 
 log = logging.getLogger("workspace.live")
 
-#: Seconds of silence after which the server says that it is there.
+#: Seconds of silence before the server sends a heartbeat.
 HEARTBEAT = 15.0
-#: Seconds in which what comes after a message is gathered into the next one.
+#: Seconds after a message during which changes are collected for the next one.
 GATHER = 0.025
-#: Characters: browsers have nothing to say here, so more than this is not read.
+#: The maximum length of a browser's message, in characters; none is expected.
 HEARD = 1_000
 
 
@@ -46,7 +46,7 @@ Work = Callable[[Subscriber], Awaitable[None]]
 
 
 class LiveStream(AsyncWebsocketConsumer):
-    """One socket of a signed-in person. What it carries is up to the kinds below."""
+    """One socket of a signed-in person. Subclasses define its content."""
 
     watcher: Subscriber | None = None
     pump: asyncio.Task[None] | None = None
@@ -58,7 +58,7 @@ class LiveStream(AsyncWebsocketConsumer):
         self.pump = asyncio.create_task(self._pump(self.watcher))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Nothing is expected from a browser; what is too long ends the socket."""
+        """Ignore messages from the browser; close the socket if one is too long."""
         if self.watcher and len(text_data or bytes_data or "") > HEARD:
             self.watcher.end(TOO_BIG)
 
@@ -79,9 +79,9 @@ class LiveStream(AsyncWebsocketConsumer):
         return query.get(name, [""])[-1]
 
     async def _admit(self, watcher: Subscriber) -> None:
-        """Let the person in, or end the socket with the reason not to.
+        """Admit the person, or close the socket with a reason.
 
-        Whose hints to hear is known only from what is read, so it is read again if one came between.
+        The topics follow from the login, so read it again if rights changed during the read.
         """
         while True:
             before = live_hub().rights_moved
@@ -100,20 +100,20 @@ class LiveStream(AsyncWebsocketConsumer):
         raise NotImplementedError
 
     async def _next_message(self) -> str:
-        """What the browser is to be told next; empty when it knows everything."""
+        """Return the next message for the browser; empty if there is nothing new."""
         raise NotImplementedError
 
     async def _pump(self, watcher: Subscriber) -> None:
-        """The only sender. Ends with the socket."""
+        """Send all messages of this socket until it ends."""
         await self._until_it_works(self._admit, watcher)
         while not watcher.is_over:
             await self._until_it_works(self._send_while_open, watcher)
         await self.close(watcher.ended)
 
     async def _until_it_works(self, work: Work, watcher: Subscriber) -> None:
-        """Try again while the database is away: the socket stays, and goes on where it was.
+        """Retry while the database is unavailable; the socket stays open and continues where it was.
 
-        Meanwhile it is silent, so a browser that waits for long looks for another.
+        It is silent meanwhile, so a browser that waits too long reconnects.
         """
         for failures in count(1):
             try:
@@ -129,7 +129,7 @@ class LiveStream(AsyncWebsocketConsumer):
     async def _send_while_open(self, watcher: Subscriber) -> None:
         spoke = time.monotonic()
         while True:
-            # Being woken for nothing must not put the heartbeat off.
+            # A wake without news must not delay the heartbeat.
             woken = await watcher.woken(spoke + HEARTBEAT - time.monotonic())
             if watcher.is_over:
                 return
@@ -144,7 +144,7 @@ class LiveStream(AsyncWebsocketConsumer):
 
 
 class SessionStream(LiveStream):
-    """/ws/sessions/<id>/?after=<seq>: a session's events above the cursor, then as they come."""
+    """/ws/sessions/<id>/?after=<seq>: a session's events above the cursor, then new ones."""
 
     cursor: int
     tail: EventBuffer
@@ -153,7 +153,7 @@ class SessionStream(LiveStream):
         return int(self.scope["url_route"]["kwargs"]["session_id"])
 
     async def _begin(self, watcher: Subscriber, person: User) -> None:
-        cursor, session_id = as_cursor(self._asked("after")), self._session_id()
+        cursor, session_id = parse_cursor(self._asked("after")), self._session_id()
         last = await in_database(access_checks.last_seq_seen_by, person, session_id)
         if last is None:
             watcher.end(NO_ACCESS)
@@ -175,7 +175,7 @@ class SessionStream(LiveStream):
 
 
 class QueueStream(LiveStream):
-    """/ws/queue/?have=ask-1,session-2: from those cards to the person's queue, as it moves."""
+    """/ws/queue/?have=ask-1,session-2: changes from those cards to the person's queue."""
 
     have: frozenset[str]
 
@@ -190,12 +190,12 @@ class QueueStream(LiveStream):
 
 
 class BadgeStream(LiveStream):
-    """/ws/badge/?shown=3: for pages without the queue, how many cards wait, as it changes."""
+    """/ws/badge/?shown=3: the number of waiting cards, for pages without the queue."""
 
     shown: int | None
 
     async def _begin(self, watcher: Subscriber, person: User) -> None:  # noqa: ARG002
-        self.shown = as_cursor(self._asked("shown"))
+        self.shown = parse_cursor(self._asked("shown"))
         self.desk = live_hub().desk(person)
 
     async def _next_message(self) -> str:
@@ -207,15 +207,15 @@ class BadgeStream(LiveStream):
 
 
 class NoSuchStream(AsyncWebsocketConsumer):
-    """Any other address: closed politely, for the browser to stay away."""
+    """Any other address: close with a code that keeps the browser from reconnecting."""
 
     async def connect(self) -> None:
         await self.accept()
         await self.close(NO_SUCH_STREAM)
 
 
-def as_cursor(text: str) -> int | None:
-    """A cursor from the address: digits of a bigint; nothing means from the beginning."""
+def parse_cursor(text: str) -> int | None:
+    """Parse a cursor: digits of a bigint. Return 0 for an empty text, None for an invalid one."""
     if not text:
         return 0
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

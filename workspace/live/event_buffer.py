@@ -1,4 +1,4 @@
-"""The newest events of a session, read and rendered once however many sockets watch."""
+"""The newest events of a session, read and rendered once for all sockets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from workspace.pages import fragments
 
 #: Events of one message, and about how many characters; one event may be longer.
 BATCH, BATCH_LENGTH = PAGE, 256_000
-#: What is kept for sockets that are behind: events, and about how many characters.
+#: Events kept for sockets that are behind, and about how many characters.
 KEPT, KEPT_LENGTH = 512, 1_000_000
 
 
 class BufferedEvent(NamedTuple):
-    """One event as it goes into the page."""
+    """One rendered event."""
 
     seq: int
     html: str
@@ -41,12 +41,12 @@ class EventBuffer:
         self._reading = asyncio.Lock()
 
     def told(self, seq: int) -> None:
-        """The session has events up to ``seq``; they may have been read already."""
+        """Note that the session has events up to ``seq``."""
         if seq > self.last:
             self._stale = True
 
     async def after(self, cursor: int) -> Sequence[BufferedEvent]:
-        """The next events above the cursor, at most a batch; empty when there are none."""
+        """Return the next events above the cursor, at most one batch."""
         await self._catch_up()
         if cursor >= self.last:
             return ()
@@ -84,7 +84,7 @@ def _read(session_id: int, cursor: int) -> list[BufferedEvent]:
 
 
 def _batch(items: islice[BufferedEvent] | list[BufferedEvent]) -> list[BufferedEvent]:
-    """As many of the items as one message takes."""
+    """Return the items that fit into one message."""
     taken: list[BufferedEvent] = []
     length = 0
     for item in items:

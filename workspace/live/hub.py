@@ -1,4 +1,4 @@
-"""One hub per web process and event loop: it hears every hint and wakes the sockets it concerns.
+"""One hub per web process and event loop: it receives every hint and wakes the sockets concerned.
 
 A hint is only a reason to look: sockets read from their own cursors, so a lost hint costs seconds
 and never an event. daphne has no start-up hook, so the hub starts with the first socket.
@@ -25,42 +25,42 @@ from workspace.live.subscriber import AHEAD, NO_ACCESS, Subscriber
 
 log = logging.getLogger("workspace.live")
 
-#: Seconds between two looks at every login and every right that sockets stand on.
+#: Seconds between two checks of all logins and rights that sockets depend on.
 REVALIDATE = float(os.environ.get("LIVE_REVALIDATE_SECONDS", "30"))
 
 
 class Hub:
-    """The sockets of this process, and what they share. Used on its own event loop only."""
+    """The sockets of this process and their shared buffers. Used on its own event loop only."""
 
     def __init__(self) -> None:
         self.watchers: set[Subscriber] = set()
         self.tails: dict[int, EventBuffer] = {}
         self.desks: dict[int, QueueView] = {}
-        #: How often somebody's rights may have changed so far.
+        #: Counts hints that rights may have changed.
         self.rights_moved = 0
         self._followers: defaultdict[str, set[Subscriber]] = defaultdict(set)
         self._tasks: list[asyncio.Task[None]] = []
 
     def join(self, watcher: Subscriber) -> None:
-        """Hear for this socket from now on, at first only of the end of its login."""
+        """Subscribe a socket, at first only to the end of its login."""
         self.watchers.add(watcher)
         self._follow(watcher, f"x:{login_digest(watcher.login)}")
         self._start()
 
     def overhear(self, watcher: Subscriber, topic: str) -> None:
-        """Wake one who is no socket by the hints of a topic; it looks now and then by itself too."""
+        """Wake a subscriber without a socket on the hints of a topic; it also polls."""
         self._follow(watcher, topic)
         self._start()
 
     def admit(self, watcher: Subscriber, person: User) -> None:
-        """The socket is this person's: hear of their rights, and of what it watches."""
+        """Subscribe a socket to its person's rights and to what it watches."""
         watcher.person = person
         self._follow(watcher, f"r:{person.pk}")
         watched = f"q:{person.pk}" if watcher.session_id is None else f"s:{watcher.session_id}"
         self._follow(watcher, watched)
 
     def leave(self, watcher: Subscriber) -> None:
-        """Forget this socket, and what nobody else looks at."""
+        """Unsubscribe a socket and drop the buffers that nobody else uses."""
         self.watchers.discard(watcher)
         for topic in watcher.topics:
             self._followers[topic].discard(watcher)
@@ -72,7 +72,7 @@ class Hub:
             self.desks.pop(watcher.person.pk, None)
 
     def tail(self, session_id: int, start: int) -> EventBuffer:
-        """The session's tail; a new one begins after event ``start``."""
+        """Return the session's buffer; a new one begins after event ``start``."""
         return self.tails.setdefault(session_id, EventBuffer(session_id, start))
 
     def desk(self, person: User) -> QueueView:
@@ -108,7 +108,7 @@ class Hub:
             log.exception("A hint was not followed: %s", payload)
 
     async def _hear(self, payload: str) -> None:
-        """Follow one hint; one that a newer version sends means nothing to this one."""
+        """Handle one hint; ignore kinds that only a newer version knows."""
         kind, _, rest = payload.partition(":")
         if kind == "r" or payload == listener.LISTENING:
             self.rights_moved += 1
@@ -136,13 +136,13 @@ class Hub:
         _wake(self._followers.get(f"q:{user_id}", ()))
 
     async def _look_everywhere(self) -> None:
-        """Hints may have been lost: three queries find what moved, for all sockets together."""
+        """Find changes whose hints may have been lost: three queries for all sockets."""
         before = {session_id: tail.last for session_id, tail in self.tails.items()}
         found = await in_database(access_checks.last_seqs, before)
         for session_id, last in before.items():
             self._session_moved(session_id, found.get(session_id, 0))
             if found.get(session_id, 0) < last:
-                # An older database was restored: the pages show events that never happened.
+                # An older database was restored: the pages show events that no longer exist.
                 _end(self._followers.get(f"s:{session_id}", ()), AHEAD)
         marks = await in_database(access_checks.queue_marks, set(self.desks))
         for user_id, mark in marks.items():
@@ -159,7 +159,7 @@ class Hub:
                 log.exception("Logins and rights were not looked at.")
 
     async def _revalidate(self, some: Iterable[Subscriber]) -> None:
-        """Close the sockets of logins that ended, which no hint may tell, and of rights that went.
+        """Close the sockets of ended logins and lost rights, for which there may be no hint.
 
         Logins: two queries for all of them. Rights: one query for each person.
         """
@@ -177,7 +177,7 @@ class Hub:
 
     async def _check_rights(self, person: User, watchers: Collection[Subscriber]) -> None:
         watched = {watcher.session_id for watcher in watchers if watcher.session_id is not None}
-        seen = await in_database(access_checks.still_seen, person, watched)
+        seen = await in_database(access_checks.sessions_seen_by, person, watched)
         _end((w for w in watchers if w.session_id not in seen), NO_ACCESS)
 
 
@@ -185,12 +185,12 @@ _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
 
 
 def live_hub() -> Hub:
-    """The hub of the running event loop."""
+    """Return the hub of the running event loop."""
     return _hubs.setdefault(asyncio.get_running_loop(), Hub())
 
 
 def socket_count() -> int:
-    """How many sockets this process has open."""
+    """Return the number of open sockets of this process."""
     return sum(len(each.watchers) for each in list(_hubs.values()))
 
 

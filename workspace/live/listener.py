@@ -1,4 +1,4 @@
-"""The one LISTEN connection of a web process, and what comes in over any number of reconnects."""
+"""The LISTEN connection of a web process, with reconnects."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from agents.events.notify import CHANNEL
 
 log = logging.getLogger("workspace.live")
 
-#: Seconds after which hints may have been lost without a trace, so the database is looked at.
+#: Seconds between checks of the database for lost hints.
 SAFETY = 10.0
-#: Seconds between attempts to connect: about the first, doubling up to about the last.
+#: Seconds between attempts to connect: about the first, doubled up to about the last.
 RETRY_FIRST, RETRY_LAST = 0.1, 5.0
-#: What a connection of Django's has and one of our own must not: its pool and its row classes.
+#: Parameters of Django's connections that this one must not have: pool and row classes.
 _DJANGOS_OWN = ("pool", "context", "cursor_factory", "prepare_threshold")
 
-#: Yielded beside hints: those sent until now may have been missed; SAFETY seconds have passed.
+#: Yielded in addition to hints: earlier hints may be lost; SAFETY seconds have passed.
 LISTENING, SAFETY_LOOK = "listening", "look"
 
 
 async def listen_payloads() -> AsyncGenerator[str, None]:
-    """Each hint's payload; LISTENING after every (re)connect; SAFETY_LOOK every SAFETY seconds.
+    """Yield hint payloads, LISTENING after each (re)connect and SAFETY_LOOK every SAFETY seconds.
 
     Never ends. The database must be reached directly: a pooler in transaction mode swallows LISTEN.
     """
@@ -60,15 +60,15 @@ async def _listen() -> AsyncGenerator[str, None]:
 
 
 def _parameters() -> dict[str, Any]:
-    """How Django's own connection is made. Raises what a wrong DATABASE_URL raises."""
+    """Return the parameters of Django's connection. Raises the errors of a wrong DATABASE_URL."""
     found = connections["default"].get_connection_params()
     return {name: value for name, value in found.items() if name not in _DJANGOS_OWN}
 
 
 def reconnect_pause(failures: int) -> float:
-    """Seconds to wait after so many failures in a row.
+    """Return the seconds to wait after a number of consecutive failures.
 
-    Jittered, so that many web processes do not come back to a restarted server all at once.
+    Jitter keeps web processes from reconnecting to a restarted server all at once.
     """
     longest: float = min(RETRY_LAST, RETRY_FIRST * 2 ** min(failures, 10))
     return longest * random.uniform(0.5, 1)  # noqa: S311

@@ -1,4 +1,4 @@
-"""A websocket may only be opened by our own pages: browsers send cookies along from any page."""
+"""Admit websockets from our own pages only: browsers send cookies from any page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Application = Callable[..., Awaitable[None]]
 
 
 class SameOriginOnly:
-    """Refuses (403) a handshake whose Origin is not the host it is addressed to.
+    """Reject (403) a handshake whose Origin is not the requested host.
 
     The rule of Django's CSRF check. ALLOWED_HOSTS alone would let in pages of other programs on
     other ports of the same machine, whose requests carry our cookies.
@@ -32,7 +32,7 @@ class SameOriginOnly:
 
 
 def is_ours(headers: dict[bytes, str]) -> bool:
-    """Whether the page that opens this socket came from here, or from a trusted origin."""
+    """Whether the page that opens the socket is ours or from a trusted origin."""
     host, origin = headers.get(b"host", ""), headers.get(b"origin", "")
     domain, _ = split_domain_port(host)
     if not (domain and validate_host(domain, settings.ALLOWED_HOSTS)):

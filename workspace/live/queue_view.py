@@ -1,4 +1,4 @@
-"""What one person's open pages are told about their queue: worked out once for all of them."""
+"""Changes of one person's queue, computed once for all their open pages."""
 
 from __future__ import annotations
 
@@ -8,30 +8,28 @@ from django.contrib.auth.models import User
 
 from agents.db.retrying import in_database
 from asks.queue.queries import count_badge
-from workspace.pages.fragments import Changes, queue_changes
-
-Held = frozenset[str]
+from workspace.pages.fragments import Changes, HeldCards, queue_changes
 
 
 class QueueView:
-    """One person's queue. Pages that hold the same cards share one reading of it."""
+    """One person's queue. Pages with the same cards share one read."""
 
     def __init__(self, person: User) -> None:
         self.person = person
         self.mark: tuple[object, ...] | None = None
         self._version = 0
-        self._found: dict[Held, Changes] = {}
+        self._found: dict[HeldCards, Changes] = {}
         self._count: int | None = None
         self._reading = asyncio.Lock()
 
     def moved(self) -> None:
-        """The queue changed: what was read before it is worth nothing."""
+        """Discard what was read: the queue changed."""
         self._version += 1
         self._found.clear()
         self._count = None
 
-    async def changes(self, have: Held) -> Changes:
-        """What turns a page that holds ``have`` into the present queue."""
+    async def changes(self, have: HeldCards) -> Changes:
+        """Return the changes from the cards in ``have`` to the present queue."""
         async with self._reading:
             if have in self._found:
                 return self._found[have]
@@ -42,7 +40,7 @@ class QueueView:
             return found
 
     async def count(self) -> int:
-        """How many cards wait on the person."""
+        """Return the number of cards that wait for the person."""
         async with self._reading:
             if self._count is not None:
                 return self._count

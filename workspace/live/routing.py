@@ -16,7 +16,7 @@ STREAMS: list[tuple[str, type[AsyncWebsocketConsumer]]] = [
     (r"^ws/sessions/(?P<session_id>[0-9]{1,18})/$", SessionStream),
     (r"^ws/queue/$", QueueStream),
     (r"^ws/badge/$", BadgeStream),
-    # daphne's own answer to an unknown address is a traceback, and a browser that tries for ever.
+    # For an unknown address daphne logs a traceback, and the browser retries for ever.
     (r"", NoSuchStream),
 ]
 
@@ -24,5 +24,5 @@ websocket_urlpatterns: list[Any] = [
     re_path(pattern, cast("Any", stream.as_asgi())) for pattern, stream in STREAMS
 ]
 
-#: The login is read from the cookie by the streams themselves, after they have subscribed.
+#: The streams read the login from the cookie themselves, after subscribing.
 application = SameOriginOnly(CookieMiddleware(URLRouter(websocket_urlpatterns)))

@@ -1,6 +1,6 @@
-"""What ends the sockets of a login or takes a right away, told to every web process at once.
+"""Notify every web process when a login ends or a right is lost.
 
-A look at every login and right every half minute finds what no signal tells, such as expiry.
+A periodic check (`hub.REVALIDATE`) finds changes without a signal, such as expiry.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _logged_out(*, request: HttpRequest | None, **_: object) -> None:
 def _person_changed(
     *, instance: User, created: bool, update_fields: frozenset[str] | None, **_: object
 ) -> None:
-    """A deactivation or a new password ends logins."""
+    """Report a changed user: deactivation or a new password ends logins."""
     if not created and set(update_fields or ()) != {"last_login"}:
         notify.notify_rights_changed(instance.pk)
 
@@ -54,7 +54,7 @@ def _owners_changed(
 def _groups_changed(
     *, instance: Group | User, action: str, pk_set: set[int] | None, **_: object
 ) -> None:
-    """Members of a group answer what it answers."""
+    """Report a changed group: its members answer its asks."""
     if action not in {"post_add", "post_remove", "pre_clear"}:
         return
     members = {instance.pk} if isinstance(instance, User) else pk_set or _members(instance)

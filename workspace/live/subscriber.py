@@ -1,4 +1,4 @@
-"""One socket as the hub knows it."""
+"""A socket's subscription in the hub."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 
 from django.contrib.auth.models import User
 
-#: Why the server closes a socket. NO_ACCESS: signed out, or not (any longer) an owner.
-#: The browser stays away after each; daphne can send no code of those after which it comes back.
+#: Close codes. NO_ACCESS: signed out, or not an owner (any more).
+#: The browser does not reconnect after any of these; daphne cannot send the others.
 BAD_CURSOR, NO_ACCESS, NO_SUCH_STREAM, AHEAD, TOO_BIG = 4400, 4401, 4404, 4409, 4413
 
 
 class Subscriber:
-    """What a socket stands on, what it follows, and whether there is a reason to look.
+    """A socket's login, its topics, and whether it should read.
 
-    ``topics`` are the beginnings of the hints of agents.events.notify that concern it, such as ``s:12``.
+    ``topics`` are the prefixes of its hints in agents.events.notify, such as ``s:12``.
     """
 
     def __init__(self, login: str, session_id: int | None = None) -> None:
@@ -33,13 +33,13 @@ class Subscriber:
         self._news.set()
 
     def end(self, code: int) -> None:
-        """Have the socket closed with this code; the first reason stands."""
+        """Close the socket with this code; the first code wins."""
         if self.ended is None:
             self.ended = code
         self.wake()
 
     async def woken(self, seconds: float) -> bool:
-        """Wait until there is a reason to look; False when there was none for so long."""
+        """Wait to be woken; return False after ``seconds`` without a wake."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()

@@ -11,7 +11,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # Databases of the time before 0.1.0 have these applied; they are taken over as they are.
+    # Databases from before 0.1.0 have these applied; they are taken over as they are.
     replaces = [
         ("workspace", "0001_entry_links"),
         ("workspace", "0002_keys_and_outbox"),

@@ -1,4 +1,4 @@
-"""The form that connects a command-line agent: what is typed, checked field by field."""
+"""The form that connects a command-line agent, with the checks of its fields."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from django import forms
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.lifecycle import AgentState
 from agents.models import Agent
@@ -17,55 +19,65 @@ from agents.registration import register_agent
 from agents.text.storable import is_blank
 
 WAKES = [
-    ("manual", "Only when I start it"),
-    ("on_message", "When a message names it"),
-    ("continuous", "On and on, with back-off"),
-    ("every", "Every so many minutes"),
-    ("cron", "By a cron line"),
+    ("manual", gettext_lazy("Only when I start it")),
+    ("on_message", gettext_lazy("When a message names it")),
+    ("continuous", gettext_lazy("On and on, with back-off")),
+    ("every", gettext_lazy("Every so many minutes")),
+    ("cron", gettext_lazy("By a cron line")),
 ]
 MAX_COMMAND = 4_000
 MAX_PROSE = 16_000
 
 
 class AgentForm(forms.Form):
-    """One field per thing a person says about their agent; the rest has defaults."""
+    """Collect what a person states about their agent; everything else has a default."""
 
     slug = forms.CharField(
-        label="Short name",
+        label=gettext_lazy("Short name"),
         max_length=63,
         validators=[slug_is_plain],
-        help_text="Lower-case letters, digits and hyphens. It stands in the agent's address.",
+        help_text=gettext_lazy(
+            "Lower-case letters, digits and hyphens. It is part of the agent's address."
+        ),
     )
     command = forms.CharField(
-        label="Command",
+        label=gettext_lazy("Command"),
         max_length=MAX_COMMAND,
-        help_text="As you would type it. It is run without a shell: no pipes, no variables.",
+        help_text=gettext_lazy(
+            "As you would type it. It is run without a shell: no pipes, no variables."
+        ),
     )
-    cwd = forms.CharField(label="Folder it runs in", max_length=1000, required=False)
-    wake = forms.ChoiceField(label="When it works", choices=WAKES, initial="manual")
+    cwd = forms.CharField(label=gettext_lazy("Folder it runs in"), max_length=1000, required=False)
+    wake = forms.ChoiceField(label=gettext_lazy("When it works"), choices=WAKES, initial="manual")
     minutes = forms.IntegerField(
-        label="Minutes between starts", min_value=1, max_value=525_600, required=False
+        label=gettext_lazy("Minutes between starts"), min_value=1, max_value=525_600, required=False
     )
     cron = forms.CharField(
-        label="Cron line", max_length=200, required=False, help_text="Such as 0 9 * * 1-5, in UTC."
+        label=gettext_lazy("Cron line"),
+        max_length=200,
+        required=False,
+        help_text=gettext_lazy("Such as 0 9 * * 1-5, in UTC."),
     )
-    name = forms.CharField(label="Name", max_length=120, required=False)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120, required=False)
     title = forms.CharField(
-        label="What it does", max_length=200, required=False, help_text="In one line."
+        label=gettext_lazy("What it does"),
+        max_length=200,
+        required=False,
+        help_text=gettext_lazy("In one line."),
     )
     mission = forms.CharField(
-        label="Mission",
+        label=gettext_lazy("Mission"),
         max_length=MAX_PROSE,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="What it is to achieve. It is told so at the start of every turn.",
+        help_text=gettext_lazy("What it is to achieve. Every turn's prompt begins with it."),
     )
     contract = forms.CharField(
-        label="Contract",
+        label=gettext_lazy("Contract"),
         max_length=MAX_PROSE,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="How it works, and what it must ask you about.",
+        help_text=gettext_lazy("How it works, and what it must ask you about."),
     )
 
     def __init__(self, data: QueryDict | None = None) -> None:
@@ -78,25 +90,27 @@ class AgentForm(forms.Form):
             self.fields[name].widget.attrs.update({"class": "mono", "spellcheck": "false"})
 
     def clean_command(self) -> list[str]:
-        """The command as an argument list."""
+        """Return the command as an argument list."""
         try:
             words = shlex.split(self.cleaned_data["command"])
         except ValueError as error:
-            raise ValidationError(f"This cannot be read as a command: {error}.") from error
+            raise ValidationError(
+                _("This cannot be read as a command: {error}.").format(error=error)
+            ) from error
         if is_blank("".join(words)):
-            raise ValidationError("Say which command runs it.")
+            raise ValidationError(_("Say which command runs it."))
         return words
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if data.get("wake") == "every" and not data.get("minutes") and "minutes" not in self.errors:
-            self.add_error("minutes", "Say how many minutes lie between two starts.")
+            self.add_error("minutes", _("Say how many minutes lie between two starts."))
         if data.get("wake") == "cron" and not data.get("cron") and "cron" not in self.errors:
-            self.add_error("cron", "Write the cron line, such as 0 9 * * 1-5.")
+            self.add_error("cron", _("Write the cron line, such as 0 9 * * 1-5."))
         return data
 
     def connect(self, *, owner: User) -> Agent | None:
-        """The new agent as a draft; None with the form's errors filled in when it cannot be."""
+        """Register the agent as a draft. Return None and fill in the form's errors if it is invalid."""
         data = self.cleaned_data
         try:
             return register_agent(
@@ -123,9 +137,9 @@ class AgentForm(forms.Form):
                 return {"kind": kind}
 
     def _take_errors(self, error: ValidationError) -> None:
-        """Errors of the model stand beside the fields of the form that they are about."""
-        for name, found in error.message_dict.items():
-            for message in found:
+        """Show each error of the model at the form field that it is about."""
+        for name, messages in error.message_dict.items():
+            for message in messages:
                 about, _, rest = message.partition(": ")
                 if name == "settings":
                     field = about.split(".", 1)[0]

@@ -1,37 +1,49 @@
-"""Says what is stored as data: when an agent wakes, what an event is."""
+"""Describe an agent's wake policy in words."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from pydantic import ValidationError
 
 from agents import wake_policy
 
 
 def wake_in_words(stored: dict[str, Any]) -> str:
-    """An agent's wake policy in one sentence."""
+    """Return an agent's wake policy as one sentence."""
     try:
         policy = wake_policy.parse_wake_policy(stored)
     except ValidationError:
-        return "Its wake policy cannot be read."
+        return _("Its wake policy cannot be read.")
     match policy:
         case wake_policy.Continuous():
-            often = span(policy.every_seconds)
-            return f"On and on: {often} after it did something, later while there is nothing."
+            interval = duration_in_words(policy.every_seconds)
+            return _(
+                "On and on: {interval} after it did something, later while there is nothing."
+            ).format(interval=interval)
         case wake_policy.Schedule(cron=None):
-            return f"Every {span(policy.every_seconds or 0)}."
+            return _("Every {interval}.").format(
+                interval=duration_in_words(policy.every_seconds or 0)
+            )
         case wake_policy.Schedule():
-            return f"By the cron line {policy.cron} in {policy.time_zone}."
+            return _("By the cron line {cron} in {zone}.").format(
+                cron=policy.cron, zone=policy.time_zone
+            )
         case wake_policy.OnMessage():
-            return "When a message names it."
+            return _("When a message names it.")
         case _:
-            return "Only when a person starts it."
+            return _("Only when a person starts it.")
 
 
-def span(seconds: int) -> str:
-    """A length of time in the largest unit that says it whole: `45 s`, `10 min`, `3 days`."""
-    for size, word in ((86_400, " days"), (3_600, " h"), (60, " min")):
-        if seconds and seconds % size == 0:
-            return f"{seconds // size}{word}"
-    return f"{seconds} s"
+def duration_in_words(seconds: int) -> str:
+    """Return a duration in the largest unit that divides it: `45 s`, `10 min`, `3 days`."""
+    if seconds and seconds % 86_400 == 0:
+        days = seconds // 86_400
+        return ngettext("{count} day", "{count} days", days).format(count=days)
+    if seconds and seconds % 3_600 == 0:
+        return _("{count} h").format(count=seconds // 3_600)
+    if seconds and seconds % 60 == 0:
+        return _("{count} min").format(count=seconds // 60)
+    return _("{count} s").format(count=seconds)

@@ -9,6 +9,9 @@ from django.contrib.auth.decorators import permission_required
 from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents import controls
@@ -19,20 +22,20 @@ from asks.queue import queries
 from workspace.pages.agent_form import AgentForm
 from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.given_up import given_up_of
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 
 
 @require_safe
 def list_agents(request: OwnerRequest) -> HttpResponse:
-    """GET /agents/: mine, each with its status and why."""
-    return show(request, "agents", "agents", page=page_of(_with_home(request), request))
+    """GET /agents/: list the reader's agents with their status and its reason."""
+    return render_page(request, "agents", "agents", page=page_of(_with_home(request), request))
 
 
 @require_safe
 def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
-    """GET /agents/<slug>/: what it is for, when it wakes, its sessions, its last decisions."""
+    """GET /agents/<slug>/: show its purpose, wake policy, sessions and latest decisions."""
     found = get_object_or_404(_with_home(request), slug=slug)
-    return show(
+    return render_page(
         request,
         "agent",
         "agents",
@@ -48,7 +51,7 @@ def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
 @permission_required("agents.add_agent", raise_exception=True)
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect_agent(request: OwnerRequest) -> HttpResponse:
-    """GET and POST /agents/new: connects a command-line agent of the reader's own.
+    """GET and POST /agents/new: connect a command-line agent owned by the reader.
 
     An agent is a command that runs on this server, so it takes the permission to add agents.
     """
@@ -56,43 +59,46 @@ def connect_agent(request: OwnerRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         created = form.connect(owner=request.user)
         if created is not None:
-            messages.success(request, f"{created.slug} is connected.")
+            messages.success(request, _("{agent} is connected.").format(agent=created.slug))
             return redirect("agent", created.slug)
     status = 422 if request.method == "POST" else 200
-    return show(request, "agent_new", "agents", status=status, form=form)
+    return render_page(request, "agent_new", "agents", status=status, form=form)
 
 
-def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, str], HttpResponse]:
+def _steer_agent(
+    verb: Callable[..., object], done: Promise
+) -> Callable[[OwnerRequest, str], HttpResponse]:
     @require_POST
     def view(request: OwnerRequest, slug: str) -> HttpResponse:
         found = get_object_or_404(access.agents_of(request.user), slug=slug)
         verb(agent_id=found.pk, by=request.user)
-        messages.success(request, words.format(found.slug))
+        messages.success(request, str(done).format(agent=found.slug))
         return redirect("agent", found.slug)
 
     return view
 
 
-agent_pause = _steer(
-    controls.pause_agent, "{} is paused: nothing of it starts until you resume it."
+post_agent_pause = _steer_agent(
+    controls.pause_agent,
+    gettext_lazy("{agent} is paused: it starts nothing until you resume it."),
 )
-agent_resume = _steer(controls.resume_agent, "{} is resumed.")
+post_agent_resume = _steer_agent(controls.resume_agent, gettext_lazy("{agent} is resumed."))
 
 
 @require_POST
-def start_agent(request: OwnerRequest, slug: str) -> HttpResponse:
-    """POST /agents/<slug>/start: starts its home session, and shows it."""
+def post_agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
+    """POST /agents/<slug>/start: start its home session and show it."""
     found = get_object_or_404(access.agents_of(request.user), slug=slug)
     home = get_object_or_404(found.sessions, is_home=True)
     run = controls.start_session(session_id=home.pk, by=request.user)
-    words = f"{slug} is started." if run else f"{slug} cannot be started: it is retired."
-    messages.success(request, words)
+    done, refused = _("{agent} is started."), _("{agent} cannot be started: it is retired.")
+    messages.success(request, (done if run else refused).format(agent=slug))
     return redirect("session", home.pk)
 
 
 def _with_home(request: OwnerRequest) -> QuerySet[Agent]:
-    """The reader's agents with their home session, how many asks are open, and how many sessions
-    were given up, in two queries."""
+    """Return the reader's agents with their home session, the number of open asks and the number
+    of sessions that were given up. Two queries."""
     home = Prefetch("sessions", Session.objects.filter(is_home=True), to_attr="home")
     waiting = Count("asks", filter=Q(asks__status=AskStatus.OPEN))
     dead = given_up_of(request.user).filter(agent=OuterRef("pk")).order_by().values("agent")

@@ -15,19 +15,19 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.lifecycle import AgentState, SessionState
 from agents.models import Session
 from asks import access
-from asks.answering import Answered, Voted
-from asks.answering import answer_ask as give_answer
+from asks.answering import Answered, Voted, answer_ask
 from asks.lifecycle import AskStatus, Meaning, Reason, Style
 from asks.models import Ask, Option, Vote
 from asks.policies import terms
 from asks.queue import queries
 from asks.refusals import Refused
-from asks.withdrawing import withdraw_ask as take_back
+from asks.withdrawing import withdraw_ask
 from workspace.pages import fragments
 from workspace.pages.account import reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
@@ -35,7 +35,7 @@ from workspace.pages.cards.edit_form import PREFIX
 from workspace.pages.cards.facts import OptionFacts, facts_of, gate_facts, with_past
 from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
-from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, show
+from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, render_page
 from workspace.text.visible import visible_line
 
 NAMED = 3
@@ -45,8 +45,8 @@ WORDS_ARE_WRONG = frozenset({Reason.EMPTY, Reason.INVALID, Reason.REASON_REQUIRE
 
 
 @dataclass(frozen=True)
-class Posted:
-    """What an answer's form holds."""
+class PostedAnswer:
+    """The fields of a posted answer form."""
 
     option: str
     text: str
@@ -57,8 +57,8 @@ class Posted:
     edited: str = ""
 
     @classmethod
-    def of(cls, form: QueryDict) -> Posted:
-        """`send` says that words were sent: pressing it with none never becomes an option.
+    def of(cls, form: QueryDict) -> PostedAnswer:
+        """`send` means a text answer: pressing it with an empty text never becomes an option.
 
         `same` gives the answer to a stale card to the one in its place; it was confirmed there.
         `fields` are those of a changed call, `edited` is one that was looked at already, as JSON.
@@ -79,28 +79,28 @@ class Posted:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing about it is asked for a second time."""
+        """Whether the answer was confirmed and needs no second press."""
         return bool(self.option) and self.confirmed == self.option
 
 
 @require_safe
 def show_ask(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """GET /asks/<id>/: the ask alone, open or over."""
+    """GET /asks/<id>/: show one ask, open or closed."""
     found = find_ask(request.user, ask_id)
     return _page(request, found, card_of(request, found))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """POST /asks/<id>/answer: option or text, and the binding's fields as they were shown."""
+    """POST /asks/<id>/answer: record an option or a text, with the binding as it was shown."""
     if request.method != "POST":
         return redirect("ask", ask_id)
-    posted = Posted.of(request.POST)
+    posted = PostedAnswer.of(request.POST)
     proposal = _proposal(request, ask_id, posted)
     pause = _first_press(request, ask_id, posted, proposal)
     if pause is not None:
         return pause
-    result = give_answer(
+    result = answer_ask(
         ask_id=ask_id,
         by=request.user,
         option=posted.option,
@@ -111,29 +111,31 @@ def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     )
     if isinstance(result, Answered):
         found = find_ask(request.user, ask_id)
-        return done(request, found, _recorded(found, repeated=result.repeated))
+        return show_outcome(request, found, _recorded(found, repeated=result.repeated))
     if isinstance(result, Voted):
-        return done(request, find_ask(request.user, ask_id), _voted(result))
+        return show_outcome(request, find_ask(request.user, ask_id), _voted(result))
     return refused_card(request, result, posted, proposal=proposal)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_withdrawal(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """POST /asks/<id>/withdraw: takes the question back, with a reason."""
+    """POST /asks/<id>/withdraw: withdraw the question, with a reason."""
     if request.method != "POST":
         return redirect("ask", ask_id)
     reason = request.POST.get("reason", "")
-    result = take_back(ask_id=ask_id, by=request.user, reason=reason)
+    result = withdraw_ask(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return refused_card(request, result, withdraw_typed=reason)
     found = find_ask(request.user, ask_id)
-    return done(
-        request, found, f"You withdrew {found.agent.slug}'s question. Nothing was approved."
+    return show_outcome(
+        request,
+        found,
+        _("You withdrew {agent}'s question. Nothing was approved.").format(agent=found.agent.slug),
     )
 
 
 def find_ask(person: User, ask_id: int) -> Ask:
-    """An ask that the reader may see, with all that its card shows. Raises Http404."""
+    """Return an ask that the reader may see, with everything its card shows. Raises Http404."""
     mine = access.asks_of(person).filter(pk=ask_id)
     found = with_past(queries.with_card_facts(mine)).first()
     if found is None:
@@ -141,16 +143,16 @@ def find_ask(person: User, ask_id: int) -> Ask:
     return with_votes([found])[0]
 
 
-def _proposal(request: OwnerRequest, ask_id: int, posted: Posted) -> AnswerProposal | None:
-    """The changed call that a form asks to approve, if it changed it."""
+def _proposal(request: OwnerRequest, ask_id: int, posted: PostedAnswer) -> AnswerProposal | None:
+    """Return the edited call that the form proposes; None if it edits nothing."""
     option, typed, whole = posted.option, posted.fields, posted.edited
     return proposals.proposal_of(request.user, ask_id, option=option, typed=typed, whole=whole)
 
 
 def _first_press(
-    request: OwnerRequest, ask_id: int, posted: Posted, proposal: AnswerProposal | None
+    request: OwnerRequest, ask_id: int, posted: PostedAnswer, proposal: AnswerProposal | None
 ) -> HttpResponse | None:
-    """A destructive answer, or one that changes the call, is asked for twice.
+    """Ask for a second press if the answer is destructive or edits the call.
 
     The second press names the same option.
     """
@@ -174,8 +176,8 @@ def _first_press(
     return _respond(request, found, markup.ask_card(facts, csrf=get_token(request), state=state))
 
 
-def _wants_a_second_press(ask_id: int, posted: Posted) -> bool:
-    """Nearly no answer does, so nothing else is read of the ask before it is known."""
+def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
+    """Whether the option is destructive. One query: most answers need nothing else here."""
     if not posted.option or posted.is_over:
         return False
     danger = Option.objects.filter(ask=ask_id, key=posted.option, style=Style.DANGER)
@@ -185,14 +187,14 @@ def _wants_a_second_press(ask_id: int, posted: Posted) -> bool:
 def refused_card(
     request: OwnerRequest,
     refused: Refused,
-    posted: Posted | None = None,
+    posted: PostedAnswer | None = None,
     *,
     withdraw_typed: str = "",
     proposal: AnswerProposal | None = None,
 ) -> HttpResponse:
-    """The card again, with why and with what was typed.
+    """Render the card again, with the reason of the refusal and what was typed.
 
-    If it was asked anew meanwhile, the new card, with the same answer to be given by one press.
+    If the question was asked again meanwhile, render the new card, with one press for the same answer.
     """
     if refused.ask is None or refused.reason == Reason.NOT_FOUND:
         raise Http404
@@ -219,15 +221,15 @@ def refused_card(
 def _fields_again(
     found: Ask, proposal: AnswerProposal | None, refused: Refused
 ) -> tuple[edit_form.EditField, ...]:
-    """A changed call as it was typed, for the card that is shown now, if that can be changed."""
+    """Return the edited call as it was typed, if the card shown now can be edited."""
     gate = gate_facts(found)
     if proposal is None or gate is None or not proposals.fields_of(found, gate):
         return ()
     return proposal.fields(gate, refused.flaws)
 
 
-def _same_again(fresh: Ask, posted: Posted) -> OptionFacts | None:
-    """The option that was chosen, if the fresh ask still offers it in the same words."""
+def _same_again(fresh: Ask, posted: PostedAnswer) -> OptionFacts | None:
+    """Return the chosen option if the new ask still offers it with the same label."""
     option, before = facts_of(fresh).option(posted.option), getattr(fresh, "supersedes", None)
     if option is None or before is None:
         return None
@@ -236,7 +238,7 @@ def _same_again(fresh: Ask, posted: Posted) -> OptionFacts | None:
 
 
 def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = None) -> str:
-    """The card of an ask as it is now, for this reader."""
+    """Render the card of an ask in its present state for this reader."""
     if found.status != AskStatus.OPEN:
         return markup.settled_card(found, state=state or markup.CardState(again=get_token(request)))
     standing = access.rights_of(request.user, found)
@@ -247,9 +249,9 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
 
 
 def _why_not(person: User, found: Ask, standing: access.Rights) -> str:
-    """Why the reader answers nothing here; empty when they do."""
+    """Return why the reader cannot answer here; empty if they can."""
     if not standing.names:
-        return standing.bar or "Only other people can answer this."
+        return standing.bar or _("Only other people can answer this.")
     if not terms.terms_of(found).many_decide:
         return ""
     mine = next((vote for vote in found.votes.all() if vote.voter_id == person.pk), None)
@@ -264,13 +266,21 @@ def _still_needed(found: Ask, mine: Vote) -> str:
     voted = {vote.voter_id for vote in votes} | {vote.principal_id for vote in votes}
     others = access.people_who_answer(found).exclude(pk__in=voted).order_by("username")
     names = list(others.values_list("username", flat=True)[: NAMED + 1])
-    named = names if len(names) <= NAMED else [*names[:NAMED], "somebody else"]
-    rest = f" \u2013 still needed: {' or '.join(named)}" if named else ""
-    return f"You voted {mine.option_label}. {approvals} of {needed}{rest}."
+    named = names if len(names) <= NAMED else [*names[:NAMED], _("somebody else")]
+    facts = {
+        "option": visible_line(mine.option_label)[:80],
+        "approvals": approvals,
+        "needed": needed,
+    }
+    if not named:
+        return _("You voted {option}. {approvals} of {needed}.").format(**facts)
+    return _("You voted {option}. {approvals} of {needed} \u2013 still needed: {people}.").format(
+        people=_(" or ").join(named), **facts
+    )
 
 
 def _name_note(person: User, standing: access.Rights) -> SafeString:
-    """In whose name the reader answers, if not in their own."""
+    """Render in whose name the reader answers; empty for their own."""
     if not standing.names or person.pk in standing.names:
         return markup.name_note(None, None)
     delegations = access.delegations_to(person).filter(delegator__in=standing.names)
@@ -278,14 +288,14 @@ def _name_note(person: User, standing: access.Rights) -> SafeString:
     return markup.name_note(*(first or (None, None)))
 
 
-def done(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
+def show_outcome(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
     if not request.htmx:
         messages.success(request, words)
         return redirect("needs_you")
     card = markup.settled_card(found, mine=True)
     session = found.session
     extra = fragments.badge_html(queries.count_badge(request.user)) + fragments.toast_html(
-        words, href=f"/sessions/{session.pk}/", link="Open session"
+        words, href=f"/sessions/{session.pk}/", link=_("Open session")
     )
     return HttpResponse(card + extra)
 
@@ -299,31 +309,33 @@ def _respond(request: OwnerRequest, found: Ask, card: str, *, status: int = 200)
 
 
 def _page(request: OwnerRequest, found: Ask, card: str, *, status: int = 200) -> HttpResponse:
-    return show(request, "ask", "needs_you", status=status, ask=found, card=card)
+    return render_page(request, "ask", "needs_you", status=status, ask=found, card=card)
 
 
 def _voted(result: Voted) -> str:
     tally = result.tally
     vote = visible_line(result.vote.option_label)[:80]
-    start = f"You voted {vote} already." if result.repeated else f"You voted {vote}."
-    return f"{start} {tally.approvals} of {tally.needed} approve; it is not decided yet."
+    start = _("You voted {option} already.") if result.repeated else _("You voted {option}.")
+    count = _("{approvals} of {needed} approve; it is not decided yet.")
+    tallied = count.format(approvals=tally.approvals, needed=tally.needed)
+    return f"{start.format(option=vote)} {tallied}"
 
 
 def _recorded(found: Ask, *, repeated: bool) -> str:
     verdict = found.verdict
     text = visible_line(verdict.option_label or verdict.text)[:80]
     answer = text if verdict.option_label else f"“{text}”"
-    start = f"{answer} was recorded already." if repeated else f"{answer} recorded."
-    return f"{start} {_what_follows(found.session, found)}"
+    start = _("{answer} was recorded already.") if repeated else _("{answer} recorded.")
+    return f"{start.format(answer=answer)} {_what_follows(found.session, found)}"
 
 
 def _what_follows(session: Session, found: Ask) -> str:
-    """What an answer sets going, in a sentence that is true now."""
+    """Say in one sentence what the session does next."""
     slug = found.agent.slug
     if found.run.open_asks:
-        return f"{slug} continues once its other questions are answered."
+        return _("{agent} continues once its other questions are answered.").format(agent=slug)
     if session.state == SessionState.PAUSED or found.agent.lifecycle == AgentState.PAUSED:
-        return f"{slug} is paused and reads it when you resume it."
+        return _("{agent} is paused and reads it when you resume it.").format(agent=slug)
     if session.state == SessionState.ENDED or found.agent.lifecycle == AgentState.RETIRED:
-        return f"{slug} is retired and starts no more turns."
-    return f"{slug} continues."
+        return _("{agent} is retired and starts no more turns.").format(agent=slug)
+    return _("{agent} continues.").format(agent=slug)

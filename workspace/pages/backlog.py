@@ -1,21 +1,22 @@
-"""The backlog: what expired undecided. Ask again, or dismiss with a reason."""
+"""The backlog of asks that expired undecided. Ask again, or dismiss with a reason."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from asks import backlog as undecided
 from asks.lifecycle import Reason
 from asks.refusals import Refused
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 
 
 @require_safe
 def list_backlog(request: OwnerRequest) -> HttpResponse:
-    """GET /backlog/: longest undecided first."""
+    """GET /backlog/: list undecided asks, oldest first."""
     return _page(request)
 
 
@@ -25,7 +26,7 @@ def _page(
     page = page_of(undecided.backlog_asks(request.user), request)
     shown = {ask.pk for ask in page}
     where = refused.ask.pk if refused and refused.ask else None
-    return show(
+    return render_page(
         request,
         "backlog",
         "backlog",
@@ -40,26 +41,26 @@ def _page(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_ask_again(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """POST /asks/<id>/again: asks what expired again, bound to the world as it is now."""
+    """POST /asks/<id>/again: ask an expired question again, bound to the present state."""
     if request.method != "POST":
         return redirect("backlog")
     result = undecided.reopen_ask(ask_id=ask_id, by=request.user)
     if isinstance(result, Refused):
         return _refused(request, result)
-    messages.success(request, "It is asked again. Nothing was approved meanwhile.")
+    messages.success(request, _("It is asked again. Nothing was approved meanwhile."))
     return redirect("ask", result.pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_dismissal(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """POST /asks/<id>/drop: puts it aside for good, with a reason."""
+    """POST /asks/<id>/drop: dismiss the ask, with a reason."""
     if request.method != "POST":
         return redirect("backlog")
     reason = request.POST.get("reason", "")
     result = undecided.dismiss_ask(ask_id=ask_id, by=request.user, reason=reason)
     if isinstance(result, Refused):
         return _refused(request, result, reason)
-    messages.success(request, "Dismissed. Nothing was approved.")
+    messages.success(request, _("Dismissed. Nothing was approved."))
     return redirect("backlog")
 
 

@@ -1,4 +1,4 @@
-"""Claiming an ask, releasing it, giving it more time: each brings the card back as it is then."""
+"""Claim an ask, release it or extend its deadline. Each renders the updated card."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from asks import claiming
@@ -21,24 +22,24 @@ Verb = Callable[[], Ask | Refused]
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_claim(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """POST /asks/<id>/claim: the reader sees to it; with `take_over` instead of whoever has it."""
+    """POST /asks/<id>/claim: claim it for the reader; `take_over` replaces another claim."""
     take_over = bool(request.POST.get("take_over"))
     verb = lambda: claiming.claim_ask(ask_id=ask_id, by=request.user, take_over=take_over)  # noqa: E731
-    return _do(request, ask_id, verb, "You have claimed the question.")
+    return _do(request, ask_id, verb, _("You have claimed the question."))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_release(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """POST /asks/<id>/release: nobody sees to it any more."""
+    """POST /asks/<id>/release: remove the claim."""
     verb = lambda: claiming.release_ask(ask_id=ask_id, by=request.user)  # noqa: E731
-    return _do(request, ask_id, verb, "The question is anybody's again.")
+    return _do(request, ask_id, verb, _("The question is anybody's again."))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_extension(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """POST /asks/<id>/extend: as much time again, from now on."""
+    """POST /asks/<id>/extend: restart the deadline from now."""
     verb = lambda: extend_deadline(ask_id=ask_id, by=request.user)  # noqa: E731
-    return _do(request, ask_id, verb, "The question has more time.")
+    return _do(request, ask_id, verb, _("The question has more time."))
 
 
 def _do(request: OwnerRequest, ask_id: int, verb: Verb, words: str) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""What was decided: answered, withdrawn, expired, asked anew, and answers that were turned down."""
+"""Closed asks by how they closed, and refused answers."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Refusal
 from asks.queue import queries
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 
-#: What `?show=` may be, and how it is called on the page.
+#: The values of `?show=` with their labels on the page.
 FILTERS = {
-    "": "All",
-    AskStatus.ANSWERED.value: "Answered",
-    AskStatus.WITHDRAWN.value: "Withdrawn",
-    AskStatus.EXPIRED.value: "Expired",
-    AskStatus.SUPERSEDED.value: "Asked again",
-    "refused": "Refused",
+    "": gettext_lazy("All"),
+    AskStatus.ANSWERED.value: gettext_lazy("Answered"),
+    AskStatus.WITHDRAWN.value: gettext_lazy("Withdrawn"),
+    AskStatus.EXPIRED.value: gettext_lazy("Expired"),
+    AskStatus.SUPERSEDED.value: gettext_lazy("Asked again"),
+    "refused": gettext_lazy("Refused"),
 }
 
 
 @require_safe
 def list_decisions(request: OwnerRequest) -> HttpResponse:
-    """GET /decisions/[?show=…][&agent=slug]: newest first."""
+    """GET /decisions/[?show=…][&agent=slug]: list decisions, newest first."""
     chosen = request.GET.get("show", "")
     chosen = chosen if chosen in FILTERS else ""
     slug = request.GET.get("agent", "").replace("\x00", "")
@@ -35,7 +36,7 @@ def list_decisions(request: OwnerRequest) -> HttpResponse:
     query = "".join(
         f"{name}={value}&" for name, value in (("show", chosen), ("agent", slug)) if value
     )
-    return show(
+    return render_page(
         request,
         "decisions",
         "decisions",
@@ -54,7 +55,7 @@ def _closed(request: OwnerRequest, status: str, slug: str) -> QuerySet[Any]:
 
 
 def _refusals(request: OwnerRequest, slug: str) -> QuerySet[Refusal]:
-    """Refused answers to asks of the reader's agents, whoever tried."""
+    """Return refused answers, by anybody, to asks of the reader's agents."""
     mine = Refusal.objects.filter(ask__in=access.asks_of(request.user))
     mine = mine.filter(ask__agent__slug=slug) if slug else mine
     return mine.select_related("ask__agent", "by").order_by("-created_at", "-pk")

@@ -1,54 +1,60 @@
-"""Pages for what went wrong: one clear sentence, what was typed, and a way on.
+"""Error pages: one clear sentence, what was typed, and a link to continue.
 
-None needs the database.
+They work without the database.
 """
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from workspace.pages.owner_request import page_to_return_to, typed_words
 
-TOO_OLD = (
+TOO_OLD = gettext_lazy(
     "This page was too old, or opened in another sign-in, so what it sent was not trusted. "
     "Nothing was recorded."
 )
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form whose token is not this sign-in's. Nothing was done; what was typed is given back."""
+    """Reject a form whose token belongs to another sign-in. Return what was typed."""
     del reason  # says which check failed, which helps an attacker more than an owner
-    return problem(request, 403, "Nothing was recorded", TOO_OLD, link="Open the page again")
+    return problem(
+        request, 403, _("Nothing was recorded"), str(TOO_OLD), link=_("Open the page again")
+    )
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     del exception
-    words = "That could not be read; most likely it was far too long. Nothing was recorded."
-    return problem(request, 400, "That could not be read", words, link="Back")
+    words = _("That could not be read; most likely it was far too long. Nothing was recorded.")
+    return problem(request, 400, _("That could not be read"), words, link=_("Back"))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     del exception
-    return problem(request, 403, "Not allowed", "This is not yours to see or to do.")
+    return problem(request, 403, _("Not allowed"), _("This is not yours to see or to do."))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Also what a stranger gets for somebody else's things."""
+    """Answer 404 also for things that belong to somebody else."""
     del exception
-    words = "There is nothing at this address, or it is not yours."
-    return problem(request, 404, "Not found", words)
+    words = _("There is nothing at this address, or it is not yours.")
+    return problem(request, 404, _("Not found"), words)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    words = "The server failed at this. It may have been recorded or not; trying again is safe."
-    return problem(request, 500, "Something broke", words, link="Back")
+    words = _("The server failed at this. It may have been recorded or not; trying again is safe.")
+    return problem(request, 500, _("Something broke"), words, link=_("Back"))
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:
-    """A form from a tab whose sign-in has ended. Nothing was done; what was typed is given back."""
-    words = "You were signed out, so nothing was recorded. Sign in to come back to where you were."
-    return problem(request, 401, "You are signed out", words, link="Sign in", sign_in=True)
+    """Reject a form from a tab whose sign-in has ended. Return what was typed."""
+    words = _(
+        "You were signed out, so nothing was recorded. Sign in to come back to where you were."
+    )
+    return problem(request, 401, _("You are signed out"), words, link=_("Sign in"), sign_in=True)
 
 
 def problem(
@@ -57,14 +63,14 @@ def problem(
     title: str,
     words: str,
     *,
-    link: str = "Back to your queue",
+    link: str = "",
     sign_in: bool = False,
 ) -> HttpResponse:
-    """One sentence in the middle of the page, with what had been typed."""
+    """Render a page with one sentence and whatever had been typed. An empty ``link`` is the queue's."""
     context = {
         "title": title,
         "words": words,
-        "link": link,
+        "link": link or _("Back to your queue"),
         "back": page_to_return_to(request),
         "sign_in": sign_in,
         "typed": typed_words(request) if request.method == "POST" else [],

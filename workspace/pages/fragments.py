@@ -1,4 +1,4 @@
-"""Fragments that change a page that is open: what the live sockets send and what polling gets.
+"""Fragments that update an open page, sent by the live sockets and returned to polling.
 
 Every fragment is a sequence of out-of-band elements for htmx. Nothing here is a whole page. All
 functions read the database synchronously.
@@ -13,6 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from agents.models import Event, Session
 from asks import access
@@ -25,39 +26,39 @@ from workspace.pages.cards.rules import with_votes
 from workspace.text.markdown import assembled
 
 HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
-"""A message that says only that the server is there."""
+"""A message without content that keeps the connection alive."""
 
 
-Held = frozenset[str]
+HeldCards = frozenset[str]
 """The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What brings a page up to date, and which cards it holds afterwards."""
+    """The HTML that updates a page, and the cards that it holds afterwards."""
 
     html: str
-    have: Held
+    have: HeldCards
 
 
 def events_html(events: Iterable[Event]) -> str:
-    """One message that appends events to a thread; empty when there are none."""
+    """Render one message that appends events to a thread; empty if there are none."""
     return thread_html(event_html(event) for event in events)
 
 
 def thread_html(rendered: Iterable[str]) -> str:
-    """The same of events that are rendered already (`event_html`)."""
+    """Do the same for events already rendered by `event_html`."""
     items = "".join(rendered)
     return f'<ol id="stream" hx-swap-oob="beforeend">{items}</ol>' if items else ""
 
 
 def event_html(event: Event) -> str:
-    """One item of a thread."""
+    """Render one item of a thread."""
     return render_to_string("events/event.html", {"event": event})
 
 
-def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
-    """What is new and what is over on a page that shows this person's queue from its top."""
+def queue_changes(person: AbstractBaseUser, have: HeldCards) -> Changes:
+    """Return the changes for a page that shows the first page of a person's queue."""
     return _changes(
         person,
         places.first_places(person)[:PAGE_SIZE],
@@ -66,14 +67,14 @@ def queue_changes(person: AbstractBaseUser, have: Held) -> Changes:
     )
 
 
-def session_changes(person: AbstractBaseUser, session: Session, have: Held) -> Changes:
-    """The same for the page of one session: only its own asks are cards there."""
+def session_changes(person: AbstractBaseUser, session: Session, have: HeldCards) -> Changes:
+    """Return the changes for the page of one session, which shows only its own asks."""
     asks = queries.open_asks(person).filter(session=session)
     return _changes(person, places.places_of(asks), [], have)
 
 
 def _changes(
-    person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: Held
+    person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: HeldCards
 ) -> Changes:
     held = dict(name.partition(".")[::2] for name in have)
     asked = {f"ask-{place.pk}": place for place in asks}
@@ -93,7 +94,7 @@ def _changes(
 
 
 def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str, str]:
-    """Those of the named cards that still wait, although not at the top of the queue."""
+    """Return the named cards that still wait below the first page of the queue."""
     asks, sessions = _numbers(names, "ask-"), _numbers(names, "session-")
     waiting: dict[str, str] = {}
     if asks:
@@ -107,7 +108,7 @@ def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str,
 
 
 def standing_html(asks: Iterable[int]) -> str:
-    """What has moved on cards that stay: votes, a claim, the deadline. What is typed there stays."""
+    """Render votes, claim and deadline of cards that stay, without touching what is typed there."""
     found = with_votes(with_past(queries.with_card_facts(Ask.objects.filter(pk__in=asks))))
     return "".join(
         render_to_string("cards/standing.html", {"ask": facts_of(ask), "csrf": ""}) for ask in found
@@ -121,18 +122,18 @@ def _blocked(sessions: list[Session]) -> str:
     )
 
 
-def _gone(person: AbstractBaseUser, names: Held) -> str:
-    """Each card that is over, replaced by what came of it.
+def _gone(person: AbstractBaseUser, names: HeldCards) -> str:
+    """Replace each closed card with its outcome.
 
-    A name that is no card of this person's is skipped.
+    A name that is not a card of this person is deleted from the page.
     """
     asks = _numbers(names, "ask-")
     over = queries.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
-    settled = [oob(markup.settled_card(ask)) for ask in over]
+    settled = [replacing_card(markup.settled_card(ask)) for ask in over]
     known = {f"ask-{ask.pk}" for ask in over}
     known |= {f"session-{number}" for number in _numbers(names, "session-")}
     settled += [
-        oob(markup.moved_on_card(number, words="It is not blocked any more."))
+        replacing_card(markup.moved_on_card(number, words=_("It is not blocked any more.")))
         for number in sorted(_numbers(names, "session-"))
     ]
     lost = [
@@ -143,13 +144,13 @@ def _gone(person: AbstractBaseUser, names: Held) -> str:
 
 
 def _numbers(names: Iterable[str], prefix: str) -> set[int]:
-    """The ids of names such as `ask-12`; anything else, however odd, is left out."""
+    """Return the ids of names such as `ask-12`; ignore everything else."""
     rests = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
     return {int(rest) for rest in rests if rest.isascii() and rest.isdigit() and len(rest) < 19}
 
 
 def session_state_html(session: Session, *, csrf: str, oob: bool = True) -> str:
-    """The head of a session's page: status, reason, and what a person may do."""
+    """Render the head of a session's page: status, reason and controls."""
     context = {"session": session, "csrf": csrf, "oob": oob}
     return render_to_string("parts/session_state.html", context)
 
@@ -157,13 +158,13 @@ def session_state_html(session: Session, *, csrf: str, oob: bool = True) -> str:
 def composer_html(
     session: Session, *, csrf: str, refused: str = "", typed: str = "", sent: bool = False
 ) -> SafeString:
-    """The box to write to a session; with why and what was typed, when it was not sent."""
+    """Render the message box of a session; after a refusal, with its reason and the typed text."""
     context = {"session": session, "csrf": csrf, "refused": refused, "typed": typed, "sent": sent}
     return assembled(render_to_string("parts/composer.html", context))
 
 
 def badge_html(count: int) -> SafeString:
-    """Both badges, for a page that is open."""
+    """Render both badges of an open page."""
     return assembled(
         "".join(
             render_to_string("parts/badge.html", {"id": name, "waiting": count, "oob": True})
@@ -173,16 +174,16 @@ def badge_html(count: int) -> SafeString:
 
 
 def toast_html(words: str, *, href: str = "", link: str = "") -> SafeString:
-    """A short message in the corner."""
+    """Render a short message for the corner of the page."""
     toast = render_to_string("parts/toast.html", {"words": words, "href": href, "link": link})
     return assembled(f'<div id="toasts" hx-swap-oob="beforeend">{toast}</div>')
 
 
-def oob(card: str) -> SafeString:
-    """A card that takes the place of the one with its id, wherever that is on the page."""
+def replacing_card(card: str) -> SafeString:
+    """Mark a card to replace the one with the same id anywhere on the page."""
     return assembled(card.replace("<article ", '<article hx-swap-oob="true" ', 1))
 
 
-def held_fragments(names: str) -> Held:
-    """The cards that a page says it holds: `ask-1.0,session-2`, at most 500 of them."""
+def held_fragments(names: str) -> HeldCards:
+    """Parse the cards that a page holds, such as `ask-1.0,session-2`; at most 500."""
     return frozenset(name for name in names.split(",")[:500] if 0 < len(name) < 40)

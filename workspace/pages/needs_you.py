@@ -1,4 +1,4 @@
-"""The queue: what waits on the reader, and below it, uncounted, what does not."""
+"""The queue: cards that wait for the reader, followed by sessions that do not."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from asks.queue import queries
 from asks.queue.places import PAGE_SIZE, QUIET, CardPlace
 from workspace.pages import fragments
 from workspace.pages.cards import markup
-from workspace.pages.owner_request import OwnerRequest, page_of, show
+from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.session_pane import SessionPane, pane_of
 
 
 @require_safe
 def show_queue(request: OwnerRequest) -> HttpResponse:
-    """GET /: cards of open asks and blocked sessions, longest wait first."""
+    """GET /: show open asks and blocked sessions, longest wait first."""
     page, places = _page(request)
     blocked = queue_places.blocked_places(request.user)
     others = queue_places.others(request.user)
     quiet = [session for session in others if session.status not in WORKING]
-    return show(
+    return render_page(
         request,
         "needs_you",
         "needs_you",
@@ -48,7 +48,7 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
 
 
 def _page(request: OwnerRequest) -> tuple[Page[Any], list[CardPlace]]:
-    """The page that was asked for, and its places. The only one, as nearly always, is not counted."""
+    """Return the requested page and its places. A single page, the usual case, needs no count query."""
     first = queue_places.first_places(request.user)
     if len(first) <= PAGE_SIZE:
         return Paginator(first, PAGE_SIZE).page(1), first
@@ -58,7 +58,7 @@ def _page(request: OwnerRequest) -> tuple[Page[Any], list[CardPlace]]:
 
 @require_safe
 def show_session_pane(request: OwnerRequest, session_id: int) -> HttpResponse:
-    """GET /sessions/<id>/pane: the pane of another card, as the reader moves through the queue."""
+    """GET /sessions/<id>/pane: show another card's pane as the reader moves through the queue."""
     mine = access.sessions_of(request.user).select_related("agent")
     found = get_object_or_404(mine, pk=session_id)
     pane = pane_of(found.pk) or SessionPane(found, [])
@@ -66,13 +66,13 @@ def show_session_pane(request: OwnerRequest, session_id: int) -> HttpResponse:
 
 
 def _pane_of_first(places: Sequence[CardPlace], blocked: list[Session]) -> SessionPane | None:
-    """The pane of the card at the top."""
+    """Return the pane of the first card."""
     first = [place.session_id for place in places[:1]] or [session.pk for session in blocked[:1]]
     return pane_of(first[0]) if first else None
 
 
 def _cards(places: Sequence[CardPlace], blocked: list[Session], csrf: str) -> list[str]:
-    """Asks first, each group by how long it waits."""
+    """Render asks, then blocked sessions, each by length of wait."""
     said = markup.last_words(blocked)
     stuck = [
         markup.blocked_card(session, csrf=csrf, said=said.get(session.pk, ""))
@@ -87,19 +87,19 @@ def _count(request: OwnerRequest, blocked: list[Session]) -> int:
 
 
 def _oldest(places: Sequence[CardPlace], blocked: list[Session]) -> datetime | None:
-    """Since when the longest wait waits."""
+    """Return when the longest wait began; None if nothing waits."""
     since = [place.opened_at for place in places[:1]]
     return min(since + [session.moved_at for session in blocked[:1]], default=None)
 
 
 @require_safe
 def show_badge(request: OwnerRequest) -> HttpResponse:
-    """GET /queue/badge: how many cards wait; what polling gets on a page without the queue."""
+    """GET /queue/badge: return the number of waiting cards to pages that poll."""
     return HttpResponse(fragments.badge_html(queries.count_badge(request.user)))
 
 
 @require_safe
 def show_queue_changes(request: OwnerRequest) -> HttpResponse:
-    """GET /queue/changes?have=ask-1,session-2: what polling gets when no socket can be had."""
+    """GET /queue/changes?have=ask-1,session-2: return changes to pages without a socket."""
     have = fragments.held_fragments(request.GET.get("have", ""))
     return HttpResponse(fragments.queue_changes(request.user, have).html)

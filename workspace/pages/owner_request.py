@@ -1,4 +1,4 @@
-"""The request of a page: who makes it, how its page is put together, and what it posted."""
+"""Helpers for a page's request: its person, its rendering and its posted texts."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ BINDING_FIELDS = frozenset({"action_hash", "policy_version", "run_version"})
 
 
 class OwnerRequest(HttpRequest):
-    """A signed-in person's request: the login middleware lets no other one through to a page."""
+    """A request of a signed-in person; the login middleware admits only these."""
 
     user: User
     htmx: HtmxDetails
 
 
 def page_of(rows: QuerySet[Any], request: HttpRequest) -> Page[Any]:
-    """The page that `?page=` names, or the nearest there is. The rows must be in a total order."""
+    """Return the page that `?page=` names, or the nearest one. The rows need a total order."""
     return Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
 
 
-def show(
+def render_page(
     request: HttpRequest, name: str, here: str, *, status: int = 200, **context: object
 ) -> HttpResponse:
-    """A whole page. `here` is the entry of the navigation that it belongs to."""
+    """Render a whole page. `here` names its entry in the navigation."""
     return render(request, f"pages/{name}.html", {"here": here, **context}, status=status)
 
 
 def typed_words(request: HttpRequest) -> list[str]:
-    """What a person had typed into a form that cannot be taken, so that a page can give it back."""
+    """Return the texts typed into a rejected form, so that a page can show them again."""
     try:
         fields = [(name, value) for name, value in request.POST.items() if isinstance(value, str)]
     except Exception:  # noqa: BLE001 -- a body that cannot be read holds nothing to give back
@@ -53,7 +53,7 @@ def typed_words(request: HttpRequest) -> list[str]:
 
 
 def page_to_return_to(request: HttpRequest) -> str:
-    """The page a form stood on, if it is one of ours and can be opened; else the queue."""
+    """Return the path of the form's page if it is one of ours; otherwise the queue."""
     came_from = request.headers.get("Referer", "")
     try:
         here = {request.get_host()}

@@ -1,4 +1,4 @@
-"""The receipt of a decision: what was shown, what was decided, what came of it, and how it is proved."""
+"""The receipt of a decision: what was shown and decided, its effects and its proof."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from agents.lifecycle import InboxKind
@@ -18,16 +20,24 @@ from asks.models import Anchor, Ask, Grant, LedgerRecord
 from asks.queue import queries
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 from workspace.templatetags.words import age_in_words
 
-DEVICES = {"phone": "a phone or tablet", "desktop": "a computer", "api": "a program"}
-DOORS = {"page": "this workspace", "signed": "the signed channel", "api": "the API"}
+DEVICES = {
+    "phone": gettext_lazy("a phone or tablet"),
+    "desktop": gettext_lazy("a computer"),
+    "api": gettext_lazy("a program"),
+}
+DOORS = {
+    "page": gettext_lazy("this workspace"),
+    "signed": gettext_lazy("the signed channel"),
+    "api": gettext_lazy("the API"),
+}
 
 
 @dataclass(frozen=True)
 class ReceiptProof:
-    """What the ledger says of a decision. ``broken`` says what does not hold, in words."""
+    """The ledger record of a decision. ``broken`` describes a failed check."""
 
     record: LedgerRecord | None
     facts: dict[str, Any]
@@ -36,24 +46,24 @@ class ReceiptProof:
 
     @property
     def principal(self) -> str:
-        """Who signed, as the allowed-signers file calls them."""
+        """The signer's name in the allowed-signers file."""
         return str((self.facts.get("proof") or {}).get("principal", ""))
 
     @property
     def device(self) -> str:
-        return DEVICES.get(str(self.facts.get("device", "")), "")
+        return str(DEVICES.get(str(self.facts.get("device", "")), ""))
 
 
 @require_safe
 def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """GET /decisions/<ask id>/receipt/: of an ask that is over, for the owners of its agent."""
+    """GET /decisions/<ask id>/receipt/: show a closed ask's receipt to the owners of its agent."""
     mine = access.asks_of(request.user).filter(pk=ask_id).exclude(status=AskStatus.OPEN)
     ask = with_past(queries.with_card_facts(mine)).first()
     if ask is None:
         raise Http404
     with_votes([ask])
     verdict = getattr(ask, "verdict", None)
-    return show(
+    return render_page(
         request,
         "receipt",
         "decisions",
@@ -70,25 +80,27 @@ def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
 
 
 def _grant(ask: Ask) -> Grant | None:
-    """What the decision released, with whether it was taken and how that ended."""
+    """Return the grant of the decision with its redemption and effect."""
     return Grant.objects.filter(ask=ask).select_related("redemption__effect").first()
 
 
 def _carried(ask: Ask) -> list[InboxItem]:
-    """What was owed to the session because of this decision, with the run that holds or carried it."""
-    owed = InboxItem.objects.filter(session=ask.session, kind=InboxKind.VERDICT)
-    return list(owed.filter(data__ask_id=ask.pk).select_related("leased_by").order_by("pk"))
+    """Return the inbox items that deliver this decision, with the runs that claimed them."""
+    items = InboxItem.objects.filter(session=ask.session, kind=InboxKind.VERDICT)
+    return list(items.filter(data__ask_id=ask.pk).select_related("leased_by").order_by("pk"))
 
 
 def _proof(ask: Ask) -> ReceiptProof:
     record = _record(ask)
     if record is None:
-        return ReceiptProof(None, {}, broken="The ledger has no record of it.")
+        return ReceiptProof(None, {}, broken=_("The ledger has no record of it."))
     try:
         anchor = verify.prove_record(record)
         return ReceiptProof(record, json.loads(record.body)["facts"], anchor)  # noqa: TID251  our own writing
     except verify.BrokenLedger as broken:
-        return ReceiptProof(record, {}, broken=f"The ledger is broken at {broken}.")
+        return ReceiptProof(
+            record, {}, broken=_("The ledger is broken at {record}.").format(record=broken)
+        )
 
 
 def _record(ask: Ask) -> LedgerRecord | None:

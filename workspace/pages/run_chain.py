@@ -1,4 +1,4 @@
-"""The turns that belong to one piece of work, what each cost, and what they cost together.
+"""The turns of one piece of work, with the cost of each and their total.
 
 A turn that asked is followed by the one that carries the answer; one that failed, by the next try.
 """
@@ -13,7 +13,7 @@ from agents.lifecycle import RunStatus
 from agents.models import Run, Session
 
 LONGEST = 100
-"""Turns. Of a longer chain the newest are shown and summed up."""
+"""The maximum number of turns; of a longer chain only the newest count."""
 
 _GOES_ON = frozenset({RunStatus.CONTINUED, RunStatus.FAILED})
 
@@ -27,7 +27,7 @@ class TurnFacts:
 
 @dataclass(frozen=True)
 class ChainFacts:
-    """``ceiling`` is what one turn may cost, if anything holds it; ``at_most`` what all may come to."""
+    """``ceiling`` is the cost limit of one turn in USD, if set; ``at_most`` that of all turns."""
 
     turns: tuple[TurnFacts, ...]
     cost: float
@@ -39,7 +39,7 @@ class ChainFacts:
 
 
 def chain_of(session: Session) -> ChainFacts | None:
-    """The session's last chain, newest turn first; None when it tells no cost. One query."""
+    """Return the session's last chain, newest turn first; None if it reports no cost. One query."""
     runs = Run.objects.filter(session=session).order_by("-number")[:LONGEST]
     turns: list[TurnFacts] = []
     for number, status, usage in runs.values_list("number", "status", "usage"):
@@ -53,7 +53,7 @@ def chain_of(session: Session) -> ChainFacts | None:
     return ChainFacts(tuple(turns), sum(costs), ceiling)
 
 
-def _cost(usage: Any) -> float | None:  # noqa: ANN401 -- whatever a runtime told
+def _cost(usage: Any) -> float | None:  # noqa: ANN401 -- whatever a runtime reported
     return _amount(usage.get("cost_usd")) if isinstance(usage, dict) else None
 
 

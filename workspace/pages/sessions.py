@@ -8,6 +8,9 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents import controls
@@ -18,7 +21,7 @@ from asks import access
 from asks.queue import places, queries
 from workspace.pages import fragments
 from workspace.pages.cards import markup
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 PAGE = 200
 """Events on one page of a thread."""
@@ -26,13 +29,13 @@ PAGE = 200
 
 @require_safe
 def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
-    """GET /sessions/<id>/[?before=seq]: the newest events, or those before one."""
+    """GET /sessions/<id>/[?before=seq]: show the newest events, or those before one."""
     found = _find(request, session_id)
     before = _number(request.GET.get("before"))
     events = _thread(found, before)
     mine = queries.open_asks(request.user).filter(session=found)
     csrf = get_token(request)
-    return show(
+    return render_page(
         request,
         "session",
         "agents",
@@ -46,7 +49,7 @@ def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
 
 @require_safe
 def list_session_events(request: OwnerRequest, session_id: int) -> HttpResponse:
-    """GET /sessions/<id>/events?after=seq: what the socket would have sent, for who has none."""
+    """GET /sessions/<id>/events?after=seq: return new events to pages without a socket."""
     found = _find(request, session_id)
     after = _number(request.GET.get("after")) or 0
     if after > found.last_seq:
@@ -56,7 +59,7 @@ def list_session_events(request: OwnerRequest, session_id: int) -> HttpResponse:
 
 @require_safe
 def show_session_changes(request: OwnerRequest, session_id: int) -> HttpResponse:
-    """GET /sessions/<id>/changes?have=ask-1: the page's head and its cards as they are now."""
+    """GET /sessions/<id>/changes?have=ask-1: return the page's head and its changed cards."""
     found = _find(request, session_id)
     have = fragments.held_fragments(request.GET.get("have", ""))
     changes = fragments.session_changes(request.user, found, have)
@@ -65,7 +68,7 @@ def show_session_changes(request: OwnerRequest, session_id: int) -> HttpResponse
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_session_message(request: OwnerRequest, session_id: int) -> HttpResponse:
-    """POST /sessions/<id>/message: words of a person to the session, which start its next turn."""
+    """POST /sessions/<id>/message: send a message to the session, which starts its next turn."""
     if request.method != "POST":
         return redirect("session", session_id)
     found = _find(request, session_id)
@@ -78,14 +81,12 @@ def post_session_message(request: OwnerRequest, session_id: int) -> HttpResponse
 
 
 def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] | None:
-    """Post it, or say with which status and why not."""
+    """Post the message. Return None, or the HTTP status and the reason of a refusal."""
     if "\x00" in text:
-        return 422, "The message holds a NUL character, which is not kept."
+        return 422, _("The message holds a NUL character, which is not kept.")
     if len(text) > session_messages.MESSAGE_LIMIT:
-        return (
-            422,
-            f"The message has {len(text)} characters; {session_messages.MESSAGE_LIMIT} are the most.",
-        )
+        reason = _("The message has {length} characters; {limit} are the most.")
+        return 422, reason.format(length=len(text), limit=session_messages.MESSAGE_LIMIT)
     try:
         session_messages.post_message(session_id=found.pk, by=request.user, text=text)
     except session_messages.EmptyMessage as error:
@@ -96,7 +97,7 @@ def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] |
 
 
 def _sent(request: OwnerRequest, found: Session) -> HttpResponse:
-    words = f"Sent. {found.agent.slug} reads it in its next turn."
+    words = _("Sent. {agent} reads it in its next turn.").format(agent=found.agent.slug)
     if not request.htmx:
         messages.success(request, words)
         return redirect("session", found.pk)
@@ -115,7 +116,9 @@ def _not_sent(
     typed, csrf = text.replace("\x00", "\ufffd"), get_token(request)
     if not request.htmx:
         composer = fragments.composer_html(found, csrf=csrf, refused=words, typed=typed)
-        return show(request, "message", "agents", status=status, session=found, composer=composer)
+        return render_page(
+            request, "message", "agents", status=status, session=found, composer=composer
+        )
     if request.POST.get("from") == "card":
         said = markup.last_words([found]).get(found.pk, "")
         html: str = markup.blocked_card(found, csrf=csrf, said=said, refused=words, typed=typed)
@@ -126,21 +129,24 @@ def _not_sent(
     return response
 
 
-def _steer(verb: Callable[..., object], words: str) -> Callable[[OwnerRequest, int], HttpResponse]:
+def _steer_session(
+    verb: Callable[..., object], done: Promise
+) -> Callable[[OwnerRequest, int], HttpResponse]:
     @require_POST
     def view(request: OwnerRequest, session_id: int) -> HttpResponse:
         found = _find(request, session_id)
         verb(session_id=found.pk, by=request.user)
-        messages.success(request, words.format(found.agent.slug))
+        messages.success(request, str(done).format(agent=found.agent.slug))
         return redirect("session", found.pk)
 
     return view
 
 
-session_start = _steer(controls.start_session, "{} is started.")
-session_resume = _steer(controls.resume_session, "{} is resumed.")
-session_stop = _steer(
-    controls.stop_session, "The run of {} is stopped; what it was given stays owed."
+post_session_start = _steer_session(controls.start_session, gettext_lazy("{agent} is started."))
+post_session_resume = _steer_session(controls.resume_session, gettext_lazy("{agent} is resumed."))
+post_session_stop = _steer_session(
+    controls.stop_session,
+    gettext_lazy("The run of {agent} is stopped. The next run gets what it was given."),
 )
 
 
@@ -158,7 +164,7 @@ def _thread(found: Session, before: int | None) -> list[Event]:
 
 
 def _number(text: str | None) -> int | None:
-    """A sequence number of an address; None when there is none.
+    """Parse a sequence number from the query string; None if it is absent.
 
     Raises Http404 for anything else.
     """

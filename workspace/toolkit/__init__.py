@@ -1,7 +1,7 @@
-"""What people build agents with: tools that may need approval, and questions to their owners.
+"""The toolkit for agents defined in Python: tools that may need approval, and questions to owners.
 
-Nothing here knows of sessions, runs or models: ``workspace.protocols.eve`` runs what is defined with
-it. See docs/python-agents.md.
+It does not depend on sessions, runs or models. ``workspace.protocols.eve`` runs the agents that are
+defined with it. See docs/python-agents.md.
 """
 
 from workspace.toolkit.agents import AgentDefinition, NoSuchAgent, agent_named

@@ -1,4 +1,4 @@
-"""An agent as its builder defines it, and how a definition is found by its name."""
+"""The definition of an agent, and how to import one by its name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ WHERE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
 
 class NoSuchAgent(LookupError):
-    """There is no definition under that name, with why not."""
+    """No agent definition has that name. The message says why."""
 
 
 @dataclass(frozen=True)
 class AgentDefinition:
-    """What a model is told and which tools it has; it may ask its owner questions in any case.
+    """The instructions and tools of an agent. Every agent can also ask its owner questions.
 
-    ``model`` is the one to use where the settings name none: a name, or a function that makes one of
-    pydantic-ai's. Raises BadTool if two tools have one name.
+    ``model`` is the default if the settings name none: a name, or a function that returns a
+    pydantic-ai model. Raises BadTool if two tools have the same name.
     """
 
     instructions: str = ""
@@ -39,19 +39,19 @@ class AgentDefinition:
 
 
 def agent_named(where: str) -> AgentDefinition:
-    """The definition at ``package.module:name``. Raises NoSuchAgent.
+    """Return the definition at ``package.module:name``. Raises NoSuchAgent.
 
-    The module is imported, so whoever may name it may run what is installed here.
+    This imports the module, so anyone who may set the name can run any installed code.
     """
     if not WHERE.match(where):
         raise NoSuchAgent(f"“{where}” does not name an agent; write package.module:name.")
     module, _, name = where.partition(":")
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        definition = getattr(importlib.import_module(module), name, None)
     except Exception as error:
         raise NoSuchAgent(
             f"{module} cannot be imported: {type(error).__name__}: {error}"
         ) from error
-    if not isinstance(found, AgentDefinition):
-        raise NoSuchAgent(f"{module} holds no agent named {name}.")
-    return found
+    if not isinstance(definition, AgentDefinition):
+        raise NoSuchAgent(f"{module} defines no agent named {name}.")
+    return definition

@@ -1,4 +1,4 @@
-"""When a tool waits for a person's approval: never, once in a session, always, or by a predicate."""
+"""When a tool needs a person's approval: never, once per session, always, or by a predicate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 class Proposal:
     """A call that a model proposes.
 
-    ``tool_input`` is checked JSON, named as the model names it. ``approved_tools`` are the tools that
-    a person has approved in this session before, in so many words.
+    ``tool_input`` is validated JSON; its keys are the names that the model uses. ``approved_tools``
+    are the tools that a person has explicitly approved in this session.
     """
 
     tool_name: str
@@ -21,22 +21,22 @@ class Proposal:
     approved_tools: frozenset[str]
 
 
-#: Whether a proposed call needs an approval. It may be a coroutine function.
+#: Decides whether a proposed call needs approval. It may be a coroutine function.
 Needs = Callable[[Proposal], bool | Awaitable[bool]]
 
 
 def never() -> Needs:
-    """It runs without asking. The default."""
+    """Run the tool without approval. This is the default."""
     return _never
 
 
 def once() -> Needs:
-    """It asks until a person has approved it in this session; then it runs without asking."""
+    """Require approval until a person has approved the tool once in the session."""
     return _once
 
 
 def always() -> Needs:
-    """It asks before every call."""
+    """Require approval for every call."""
     return _always
 
 
@@ -53,11 +53,11 @@ def _always(_: Proposal) -> bool:
 
 
 async def needs_approval(needs: Needs, proposal: Proposal) -> bool:
-    """Whether a call waits for a person. A predicate that raises, or gives no bool, asks."""
+    """Return whether a call needs approval. It does unless the predicate returns False."""
     try:
-        found = needs(proposal)
-        if inspect.isawaitable(found):
-            found = await found
-    except Exception:  # noqa: BLE001 -- whatever it is, a person decides
+        answer = needs(proposal)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except Exception:  # noqa: BLE001 -- fail closed: a person decides
         return True
-    return found is not False
+    return answer is not False

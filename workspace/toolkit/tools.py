@@ -1,7 +1,7 @@
-"""Tools: plain functions with typed inputs, which a model may call.
+"""Tools: functions with typed inputs that a model may call.
 
-Inputs are checked strictly against the function's annotations before anything else happens: what
-has the wrong type never reaches a person, nor the function.
+Inputs are validated strictly against the function's annotations first, so an input of the wrong type
+reaches neither a person nor the function.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, 
 from workspace.toolkit.approval import Needs, never
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
-#: Names that the runtime gives a meaning of its own.
+#: Names that the runtime uses itself.
 RESERVED = frozenset({"ask_question"})
 Function = Callable[..., Any]
 
 
 class BadTool(TypeError):
-    """A function that cannot be a tool as it is, with why not."""
+    """A function that cannot be a tool. The message says why."""
 
 
 class BadInput(ValueError):
-    """Input that a tool does not take, in words for the model."""
+    """Invalid input for a tool. The message is for the model."""
 
 
 class ToolFailed(Exception):
-    """Raised by a tool that did nothing, with why, for the model and the owner.
+    """Raised by a tool that had no effect. The message is for the model and the owner.
 
-    Any other exception leaves open whether an approved call has happened: the owner is asked.
+    After any other exception it is unknown whether an approved call took effect: the owner is asked.
     """
 
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What a tool may know of its call, by a parameter that is annotated with this class.
+    """Facts about a call, passed to the tool's parameter that is annotated with this class.
 
-    ``call_id`` is the model's name for the call, and only as unique as the model makes it. ``key`` is
-    ours: unique, and the same however often an approved call is tried, so it serves as an
-    idempotency key. ``approved_by`` is the person who approved it; empty where nobody was asked.
+    ``call_id``: the model's id of the call, not necessarily unique. ``key``: a unique id that stays
+    the same when an approved call is retried; use it as an idempotency key. ``approved_by``: the
+    username of the person who approved the call, empty if it needed no approval.
     """
 
     agent: str
@@ -60,9 +60,9 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may call, what it takes, and when it needs an approval.
+    """A function that a model may call, its input, and when it needs approval.
 
-    ``schema`` is the JSON Schema (2020-12) of its input.
+    ``schema``: the JSON Schema (2020-12) of the input. ``seconds``: the time limit of a call.
     """
 
     name: str
@@ -75,11 +75,11 @@ class Tool:
     context_name: str = ""
 
     def checked(self, given: object) -> dict[str, Any]:
-        """Input as JSON with every default filled in. Raises BadInput, naming the field."""
+        """Return valid input as JSON, with all defaults filled in. Raises BadInput naming the field."""
         return self._read(given).model_dump(mode="json", by_alias=True)
 
     def arguments(self, given: object, context: ToolContext) -> dict[str, Any]:
-        """What the function is called with. Raises BadInput."""
+        """Return the keyword arguments for the function. Raises BadInput."""
         read = self._read(given)
         values = {name: getattr(read, name) for name in self.inputs.model_fields}
         return values | ({self.context_name: context} if self.context_name else {})
@@ -90,7 +90,7 @@ class Tool:
         except ValidationError as error:
             raise BadInput(_in_words(error)) from error
         except (TypeError, ValueError, RecursionError) as error:
-            raise BadInput(f"It is no JSON: {error}") from error
+            raise BadInput(f"It is not valid JSON: {error}") from error
 
 
 @overload
@@ -112,10 +112,10 @@ def tool(
     description: str = "",
     seconds: float | None = None,
 ) -> Tool | Callable[[Function], Tool]:
-    """Make a function a tool. Raises BadTool for one that cannot be.
+    """Make a function a tool. Raises BadTool if it cannot be one.
 
     ``needs_approval`` is ``never()``, ``once()``, ``always()`` or a predicate of a ``Proposal``.
-    The description is the function's docstring unless given. ``seconds`` is how long a call may take.
+    ``description`` defaults to the function's docstring. ``seconds`` limits the duration of a call.
     """
 
     def make(function: Function) -> Tool:
@@ -139,7 +139,7 @@ def tool(
 
 
 def _hints(function: Function, name: str) -> tuple[dict[str, Any], str]:
-    """The annotations, and the name of the parameter that takes the context, if one does."""
+    """Return the annotations and the name of the context parameter, or "" without one."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError) as error:
@@ -151,15 +151,17 @@ def _hints(function: Function, name: str) -> tuple[dict[str, Any], str]:
 def _inputs(
     function: Function, name: str, hints: dict[str, Any], context: str
 ) -> tuple[type[BaseModel], dict[str, Any]]:
-    """What checks the input, and the JSON Schema of it."""
+    """Return the model that validates the input, and the JSON Schema of the input."""
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name == context:
             continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise BadTool(f"“{name}” takes *{parameter.name}; a tool names each of its inputs.")
+            raise BadTool(
+                f"“{name}” takes *{parameter.name}; every input of a tool must have a name."
+            )
         if parameter.name not in hints:
-            raise BadTool(f"“{name}” does not say of which type {parameter.name} is.")
+            raise BadTool(f"“{name}” has no type annotation for {parameter.name}.")
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (hints[parameter.name], default)
     config = ConfigDict(extra="forbid", strict=True, frozen=True, protected_namespaces=())
@@ -167,12 +169,12 @@ def _inputs(
         inputs = create_model(f"{name}_input", __config__=config, **fields)
         schema = inputs.model_json_schema(by_alias=True)
     except (PydanticUserError, NameError) as error:
-        raise BadTool(f"The inputs of “{name}” cannot be checked: {error}") from error
+        raise BadTool(f"The inputs of “{name}” cannot be validated: {error}") from error
     return inputs, {key: value for key, value in schema.items() if key != "title"}
 
 
 def _in_words(error: ValidationError) -> str:
-    """Each flaw with its place. What was sent is not repeated."""
+    """Return each flaw with its location, without repeating the input."""
     return "; ".join(
         f"{'.'.join(str(part) for part in flaw['loc']) or 'input'}: {flaw['msg']}"
         for flaw in error.errors(include_url=False, include_input=False)[:10]

@@ -1,4 +1,4 @@
-"""Proves the ledger: its links, its anchors, and the rows it tells of."""
+"""Prove the ledger: its links, its anchors, and the rows that it describes."""
 
 from asks.ledger.verify.broken import BrokenLedger
 from asks.ledger.verify.single import prove_record

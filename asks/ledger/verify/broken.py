@@ -2,7 +2,7 @@ from __future__ import annotations
 
 
 class BrokenLedger(Exception):
-    """The first thing that does not hold: where, such as ``session:12 3``, and why."""
+    """The first flaw in the ledger: where it is, such as ``session:12 3``, and why."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where}: {why}")

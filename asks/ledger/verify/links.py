@@ -1,4 +1,4 @@
-"""Each record is what its hash says, follows the one before it, and is what an anchor signed."""
+"""Check that each record matches its hash, its predecessor, and the anchor that signed it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from agents.text.canonical_json import iso_moment
 from asks.ledger.chain import VERSION, Head
 from asks.ledger.verify.broken import BrokenLedger
 from asks.models import LedgerRecord
 
-#: The heads that anchors name: {chain: {seq: hash}}.
+#: The heads in anchors: {chain: {seq: hash}}.
 Heads = dict[str, dict[int, str]]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A record that its hash, its columns and the record before it agree about."""
+    """A record that matches its hash, its columns and the previous record."""
 
     chain: str
     seq: int
@@ -33,7 +35,7 @@ class Line:
 
 
 class Walk:
-    """Follows the records of many chains, chain by chain and in the order of their seqs."""
+    """Check records of many chains. Feed it chain by chain, in the order of ``seq``."""
 
     def __init__(self, anchored: Heads) -> None:
         self.chains = 0
@@ -51,22 +53,22 @@ class Walk:
         line = checked_link(record, self.head)
         self.anchored += line.seq <= self._anchored_to
         if self._here.pop(line.seq, line.hash) != line.hash:
-            raise line.broken("it is not what an anchor signed")
+            raise line.broken(_("it does not match the anchor that signed it"))
         self.head = Head(line.chain, line.seq, line.hash)
         return line
 
     def take_all(self, records: Iterable[LedgerRecord]) -> tuple[list[Line], BrokenLedger | None]:
-        """The good records up to the first broken one, and what is wrong with that."""
+        """Return the good records before the first broken one, and the flaw of that one."""
         lines: list[Line] = []
         try:
             for record in records:
-                lines.append(self.take(record))  # noqa: PERF401  what went well is kept
+                lines.append(self.take(record))  # noqa: PERF401  keeps the lines before an error
         except BrokenLedger as broken:
             return lines, broken
         return lines, None
 
     def finish(self) -> None:
-        """The records are over: every head that an anchor names must have come by."""
+        """Raise BrokenLedger if a record that an anchor signed was not among the records."""
         self._end_chain()
         for chain, heads in sorted(self._to_come.items()):
             raise _gone(chain, min(heads))
@@ -83,26 +85,26 @@ class Walk:
 
 
 def _gone(chain: str, seq: int) -> BrokenLedger:
-    return BrokenLedger(f"{chain} {seq}", "an anchor names this record, and it is gone")
+    return BrokenLedger(f"{chain} {seq}", _("an anchor names this record, but it is missing"))
 
 
 def checked_link(record: LedgerRecord, head: Head) -> Line:
-    """A record by itself and against the head before it. Raises BrokenLedger."""
+    """Check a record in itself and against the head before it. Raises BrokenLedger."""
     where = f"{record.chain} {record.seq}"
     if hashlib.sha256(record.body.encode()).hexdigest() != record.hash:
-        raise BrokenLedger(where, "its body is not what its hash says")
+        raise BrokenLedger(where, _("its body does not match its hash"))
     try:
         body = json.loads(record.body)
-        said = _as_columns(body)
+        columns = _as_columns(body)
         line = Line(
             body["chain"], body["seq"], record.hash, body["kind"], body["subject"], body["facts"]
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise BrokenLedger(where, "its body is no ledger record") from error
-    if said != _columns(record):
-        raise BrokenLedger(where, "its columns do not say what its body says")
+        raise BrokenLedger(where, _("its body is not a ledger record")) from error
+    if columns != _columns(record):
+        raise BrokenLedger(where, _("its columns do not match its body"))
     if (body["v"], body["seq"], body["prev"]) != (VERSION, head.seq + 1, head.hash):
-        raise BrokenLedger(where, f"it does not follow record {head.seq}")
+        raise BrokenLedger(where, _("it does not follow record %(seq)d") % {"seq": head.seq})
     return line
 
 

@@ -1,7 +1,7 @@
-"""Proves the whole ledger, or names the first record that is broken.
+"""Prove the whole ledger, or report the first record that is broken.
 
-One pass over one snapshot of the database, in batches, so that its size does not matter and that
-answers given meanwhile disturb nothing.
+The check is one pass over one snapshot of the database, in batches. It works for a ledger of any
+size, and concurrent answers do not disturb it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BATCH = 1000
 
 @dataclass(frozen=True)
 class Proved:
-    """How much was proved. ``anchored`` records stand at or before a head that an anchor signed."""
+    """Counts of what was proved. ``anchored`` counts the records up to a head that an anchor signed."""
 
     records: int
     chains: int
@@ -35,20 +35,21 @@ class Proved:
 def verify_ledger(
     progress: Callable[[int, int], None] | None = None, *, expect: str = ""
 ) -> Proved:
-    """Check every link, anchor and row. ``progress`` gets (records done, records in all).
+    """Check every link, anchor and row. Raises BrokenLedger.
 
-    ``expect`` is the hash of an anchor that was kept elsewhere and must be there. Raises BrokenLedger.
+    ``progress`` is called with (records checked, total records). ``expect`` is the hash of an anchor,
+    kept elsewhere, that must exist.
     """
-    # Before the snapshot: an anchor that is made meanwhile is noted, and not in what we see.
+    # Read the log before the snapshot: an anchor written in between would be missing from the snapshot.
     noted = anchors.noted_heads()
     with transaction.atomic():
         take_snapshot()
-        found = anchor_checks.check_anchors(noted=noted, expect=expect)
-        walk = Walk(found.heads)
+        signed = anchor_checks.check_anchors(noted=noted, expect=expect)
+        walk = Walk(signed.heads)
         done = _walk_all(walk, progress or _silently)
         walk.finish()
         rows.find_unrecorded()
-    return Proved(done, walk.chains, found.count, walk.anchored, found.last)
+    return Proved(done, walk.chains, signed.count, walk.anchored, signed.last)
 
 
 def _silently(done: int, total: int) -> None:
@@ -68,9 +69,9 @@ def _walk_all(walk: Walk, progress: Callable[[int, int], None]) -> int:
 
 
 def verify_chain(chain: str) -> int:
-    """Check the links and anchored heads of one chain; how many records it has.
+    """Check the links and anchored heads of one chain and return its number of records.
 
-    The rows it tells of are not looked at. Raises BrokenLedger.
+    The rows that the records describe are not compared. Raises BrokenLedger.
     """
     naming = Anchor.objects.filter(body__contains=f"{json.dumps(chain)}:")
     heads = [json.loads(body)["heads"][chain] for body in naming.values_list("body", flat=True)]
@@ -82,20 +83,20 @@ def verify_chain(chain: str) -> int:
 
 
 def records() -> Iterator[LedgerRecord]:
-    """Every record, chain by chain, through a cursor of the server."""
+    """Iterate over every record, chain by chain, through a server-side cursor."""
     return LedgerRecord.objects.order_by("chain", "seq").iterator(BATCH)
 
 
-def _batches(found: Iterable[LedgerRecord]) -> Iterator[list[LedgerRecord]]:
-    found = iter(found)
-    while batch := list(islice(found, BATCH)):
+def _batches(ledger: Iterable[LedgerRecord]) -> Iterator[list[LedgerRecord]]:
+    remaining = iter(ledger)
+    while batch := list(islice(remaining, BATCH)):
         yield batch
 
 
 def take_snapshot() -> None:
-    """See the database as it is now until the transaction ends, whatever others write.
+    """Read from one snapshot of the database until the transaction ends.
 
-    Inside a transaction that has begun already, its own view has to do.
+    Does nothing inside a transaction that has already begun.
     """
     if not connection.savepoint_ids:
         with connection.cursor() as cursor:

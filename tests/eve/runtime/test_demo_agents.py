@@ -85,11 +85,11 @@ def billing(owner: User, decide: Any, note_text: str = "") -> str:
 
 def test_the_demos_billing_agent_pays_back_what_was_approved(owner: User) -> None:
     assert billing(owner, approve) == (
-        "Paid back 48.00 EUR for ch_8FQ2, with “goodwill” on the credit note."
+        "Refunded 48.00 EUR for ch_8FQ2, with “goodwill” on the credit note."
     )
 
 
 def test_the_demos_billing_agent_pays_nothing_back_when_denied(owner: User) -> None:
     said = billing(owner, lambda asked, by: deny(asked, by, "They did not."), "Sorry")
-    assert said.startswith("Nothing was paid back. Tool execution was denied.")
+    assert said.startswith("Nothing was refunded. Tool execution was denied.")
     assert '"They did not."' in said

@@ -41,8 +41,8 @@ pytestmark = pytest.mark.django_db
     ("settings", "says"),
     [
         ({"agent": "no.such.module:agent"}, "cannot be imported"),
-        ({"agent": "tests.eve.runtime.agents:nobody"}, "holds no agent named nobody"),
-        ({"agent": "tests.eve.runtime.agents:refund"}, "holds no agent named refund"),
+        ({"agent": "tests.eve.runtime.agents:nobody"}, "defines no agent named nobody"),
+        ({"agent": "tests.eve.runtime.agents:refund"}, "defines no agent named refund"),
         ({"agent": WHERE, "model": "nobody:knows"}, "cannot be used"),
     ],
 )

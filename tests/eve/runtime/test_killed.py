@@ -61,6 +61,6 @@ def test_a_worker_killed_in_the_middle_of_an_approved_call_asks_and_never_repeat
     assert waiting.get().epoch > 1
     verdict_on(look, owner, option="happened")
     eventually(lambda: last_report(session), "the agent has gone on")
-    assert "The owner looked and said" in last_report(session)
+    assert "The owner checked and wrote" in last_report(session)
     assert effects.read_text().count("slow_refund") == 1
     assert Redemption.objects.count() == 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A scripted brain of a hybrid agent: its request, JSON in its prompt, says which scenario it plays.
+"""A scripted brain: the request, JSON in its prompt, names the scenario to play.
 
-It reads its prompt on standard input, works in its current directory, tells its steps and its cost
-as JSON lines, and leaves hitl_request.json when it needs a person. Every turn first loads a ledger
-into a file and reconciles it; a turn that goes on with an answer needs that file again.
+It reads its prompt from standard input, works in the current directory, reports its steps and cost
+as JSON lines, and writes hitl_request.json if it needs a person. Every turn first loads a ledger
+into a file and reconciles it; a turn that continues with an answer needs that file again.
 
-Standard library only: it is a program as anyone could write it.
+It uses only the standard library, like any program a user might write.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ def main() -> None:
     scenario = str(request.get("scenario", "plain"))
     answered = _ANSWER.search(prompt)
     reconcile(resumed=answered is not None)
-    tell(type="cost", usd=0.60 if scenario == "expensive" else 0.40)
+    report(type="cost", usd=0.60 if scenario == "expensive" else 0.40)
     if answered is None:
         SCENARIOS.get(scenario, plain)(request)
     else:
-        go_on(request, answered[1], json.loads(answered[2]))
+        resume(request, answered[1], json.loads(answered[2]))
     tokens = {"input_tokens": len(prompt) // 4, "output_tokens": 40}
-    tell(type="result", usage=tokens)
+    report(type="result", usage=tokens)
 
 
-def tell(**line: Any) -> None:
+def report(**line: Any) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
 def reconcile(*, resumed: bool) -> None:
-    """The work of every turn. What an earlier turn saved may be gone; then it is derived again."""
-    tell(type="step", name="load_ledger", arguments={"rows": 3})
+    """Do the work of every turn. A ledger that an earlier turn saved may be gone; load it again."""
+    report(type="step", name="load_ledger", arguments={"rows": 3})
     rederived = resumed and not LEDGER.exists()
     LEDGER.write_text(json.dumps({"rows": 3}))
-    tell(type="step", name="reconcile", arguments={"rederived": rederived})
+    report(type="step", name="reconcile", arguments={"rederived": rederived})
 
 
-def go_on(request: dict[str, Any], clause: str, answer: str) -> None:
+def resume(request: dict[str, Any], clause: str, answer: str) -> None:
     date = request["target_date"]
     if request["scenario"] == "ask_twice" and answer not in ("yes", "no"):
         ask(request_id="publish", question=f"Publish the report for {date}?", options=["yes", "no"])
     else:
-        tell(type="text", text=f"Reconciled {answer} for {date}. [{clause}]")
+        report(type="text", text=f"Reconciled {answer} for {date}. [{clause}]")
 
 
 def ask(**question: Any) -> None:
@@ -72,12 +72,12 @@ def ask(**question: Any) -> None:
 
 
 def plain(request: dict[str, Any]) -> None:
-    tell(type="text", text=f"Nothing to decide. {request.get('text', '')}".strip())
+    report(type="text", text=f"Nothing to decide. {request.get('text', '')}".strip())
 
 
 def slow(request: dict[str, Any]) -> None:
     for second in range(10):
-        tell(type="text", text=f"{second} ")
+        report(type="text", text=f"{second} ")
         time.sleep(1)
     plain(request)
 
@@ -96,7 +96,7 @@ def symlink(_: dict[str, Any]) -> None:
 
 
 def asking(**changes: Any) -> Callable[[dict[str, Any]], None]:
-    """Asks which ledger, with some of it changed; None leaves it out."""
+    """Return a scenario that asks which ledger, with fields changed; None omits a field."""
     question = {name: value for name, value in (ASKS | changes).items() if value is not None}
     return lambda _: ask(**question)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tidy agent: one of its options destroys something and says so with (!)."""
+"""A tidy agent: one of its options is destructive and marked with (!)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main() -> None:
     elif decision.option == "delete-them":
         delete()
     else:
-        keep(decision.said)
+        keep(decision.reply)
 
 
 def look() -> None:
@@ -38,7 +38,7 @@ def show() -> None:
     say("The oldest of them:")
     for name in STALE:
         say(f"- `{name}`", 0.3)
-    say(f"REPORT: Listed the {len(STALE)} oldest; the rest is much the same.")
+    say(f"REPORT: Listed the {len(STALE)} oldest; the rest are much the same.")
     ask("Keep them | Delete them (!)")
 
 
@@ -49,8 +49,8 @@ def delete() -> None:
     say("OUTCOME: WORK_DONE", 0.2)
 
 
-def keep(said: str) -> None:
-    say(f"REPORT: Decided: {said}. All branches stay; nothing was deleted.")
+def keep(reply: str) -> None:
+    say(f"REPORT: Decided: {reply}. All branches stay; nothing was deleted.")
     say("OUTCOME: WORK_DONE", 0.2)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A long worker: it needs nobody and reports while it works."""
+"""A long-running agent: it needs nobody and reports its progress."""
 
 from __future__ import annotations
 

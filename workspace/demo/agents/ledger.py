@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A ledger reconciler: it can do everything but decide which of two ledgers is the right one."""
+"""A ledger reconciler: it can do everything except decide which of two ledgers is right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def main() -> None:
     capsule = hear()
     decision = capsule.decision_on("Which ledger: EU or US?")
     if decision:
-        close(decision.said)
+        close(decision.reply)
     else:
         ask()
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A release agent: it asks two things in one turn and goes on when both are answered."""
+"""A release agent: it asks two questions in one turn and continues when both are answered."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def ask() -> None:
     say(f"ASK: {SHIP}")
     say("Everything is green. The new importer is the only part that nobody can turn off later.", 0)
     say("OPTIONS: Ship it | Ship with the importer off | Hold until Monday", 0)
-    say(f"ASK: {NOTES} A name, as it should stand below them.", 0.4)
+    say(f"ASK: {NOTES} A name, as it should appear below them.", 0.4)
     say("OUTCOME: BLOCKED", 0.2)
 
 
 def finish(ship: Decision, notes: Decision | None) -> None:
-    say(f"Decided: {ship.said}.")
+    say(f"Decided: {ship.reply}.")
     if ship.option.startswith("hold"):
         say("REPORT: 4.2 is held until Monday. Nothing was tagged.")
     else:
         say("Tagging 4.2 and building the packages.", 0.8)
         say("REPORT: Packages for six platforms are built.", 1.8)
-        signed = notes.said if notes else "the release team"
-        say(f"REPORT: 4.2 is out ({ship.said.lower()}). Release notes signed by {signed}.", 1.2)
+        signed = notes.reply if notes else "the release team"
+        say(f"REPORT: 4.2 is out ({ship.reply.lower()}). Release notes signed by {signed}.", 1.2)
     say("OUTCOME: WORK_DONE", 0.2)
 
 

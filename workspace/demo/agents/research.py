@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A researcher whose vendor has a quota: it says so, and waits without needing anyone."""
+"""A researcher whose vendor has a quota: it reports the limit and waits without needing anyone."""
 
 from __future__ import annotations
 

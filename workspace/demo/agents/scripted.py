@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Plays the lines that its mission holds, for trying things out and for tests.
+"""Write the lines of its mission as output, for experiments and tests.
 
-``---`` on a line of its own starts the next turn's part: the one after the question that was
-decided. ``{answer}`` becomes what was decided, and ``sleep N`` is a pause of N seconds.
+A line ``---`` separates the parts. The first turn plays the first part; each later turn plays the
+part after the question that was decided. ``{answer}`` is replaced by the decision, and ``sleep N``
+pauses for N seconds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from talk import Decision, hear, pause, say  # type: ignore[import-not-found]
 
 NOTHING_LEFT = ["REPORT: The owner decided: {answer}", "OUTCOME: WORK_DONE"]
-NO_SCRIPT = ["My mission holds no lines to play.", "OUTCOME: NO_WORK"]
+NO_SCRIPT = ["My mission contains no lines to play.", "OUTCOME: NO_WORK"]
 
 
 def main() -> None:
@@ -25,14 +26,14 @@ def first(parts: list[list[str]]) -> list[str]:
 
 
 def part_after(parts: list[list[str]], decision: Decision) -> list[str]:
-    """The part that follows the one with the question that was decided."""
+    """Return the part after the one with the decided question."""
     asked = f"ASK: {decision.asked.partition(chr(10))[0]}"
     place = next((i for i, part in enumerate(parts) if asked in part), 0)
     return parts[place + 1] if place + 1 < len(parts) else NOTHING_LEFT
 
 
 def play(lines: list[str], decisions: list[Decision]) -> None:
-    answer = ", ".join(decision.said for decision in decisions)
+    answer = ", ".join(decision.reply for decision in decisions)
     for line in lines:
         if line.startswith("sleep "):
             pause(float(line.removeprefix("sleep ")))

@@ -1,9 +1,9 @@
-# ruff: noqa: INP001 - the agents are programs of their own, this is what they share
-"""What the demo's agents share: they hear their capsule and speak markers at a human pace.
+# ruff: noqa: INP001 - the agents are separate programs that import this module
+"""Shared by the demo's agents: read the capsule, and write markers at a human pace.
 
-Standard library only: these are programs as anyone could write them, run by their file name, so
-this module is found beside them (a type checker looks elsewhere). DEMO_PACE scales every pause; 0
-makes them as fast as they can be.
+The agents use only the standard library, like any program a user might write. They are run by file
+name, so they import this module from their own folder, where a type checker does not look.
+DEMO_PACE scales every pause; 0 removes all pauses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FIELD = re.compile(r"^  (asked|option|answer|words): (.*)$")
 
 @dataclass
 class Decision:
-    """What the owner decided about one question: an option's id and label, or words, or both."""
+    """The owner's answer to one question: an option's id and label, or free text, or both."""
 
     asked: str = ""
     option: str = ""
@@ -30,7 +30,7 @@ class Decision:
     words: str = ""
 
     @property
-    def said(self) -> str:
+    def reply(self) -> str:
         return self.answer or self.words
 
 
@@ -41,7 +41,7 @@ class Capsule:
     messages: list[str] = field(default_factory=list)
 
     def decision_on(self, question: str) -> Decision | None:
-        """The decision about the question that starts so."""
+        """Return the decision about the question that starts with this text, or None."""
         return next((one for one in self.decisions if one.asked.startswith(question)), None)
 
 
@@ -57,7 +57,7 @@ def hear() -> Capsule:
 
 
 def say(line: str, after: float = 0.6) -> None:
-    """Write a line after a pause of so many seconds at normal pace."""
+    """Write a line after a pause of ``after`` seconds, scaled by DEMO_PACE."""
     pause(after)
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -73,7 +73,7 @@ def _sections(capsule: str) -> dict[str, str]:
 
 
 def _blocks(section: str) -> list[str]:
-    """What the data blocks hold, without their quote marks."""
+    """Return the contents of the data blocks, without their quote marks."""
     return [re.sub(r"^> ?", "", block, flags=re.MULTILINE) for _, block in _BLOCK.findall(section)]
 
 
@@ -82,6 +82,6 @@ def _decisions(block: str) -> list[Decision]:
     for line in block.split("\n"):
         if line.startswith("- decision"):
             decisions.append(Decision())
-        elif decisions and (found := _FIELD.match(line)):
-            setattr(decisions[-1], found[1], str(json.loads(found[2])))
+        elif decisions and (field_line := _FIELD.match(line)):
+            setattr(decisions[-1], field_line[1], str(json.loads(field_line[2])))
     return decisions

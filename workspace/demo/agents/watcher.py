@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A watcher: there is hardly ever anything to do, and then it backs off without a sound."""
+"""A watcher: it rarely has anything to do, and then it backs off silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In whose names the reader answers, who answers in the reader's, and how that begins and ends."""
+"""Delegations given and received: list, create and revoke them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from agents.models import Agent
 from asks import access, delegation
 from workspace.pages.account.hours import ZONE
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 
 class DelegationForm(forms.Form):
-    """Who, for which agent, until when, and why. Days begin and end at midnight of the zone."""
+    """A delegate, an agent, a period and a reason. Days begin and end at midnight of the zone."""
 
-    to = forms.CharField(label="Who answers for you", max_length=150)
+    to = forms.CharField(label=gettext_lazy("Who answers for you"), max_length=150)
     agent = forms.ModelChoiceField(
-        Agent.objects.none(), required=False, label="For", empty_label="All that you may answer"
+        Agent.objects.none(),
+        required=False,
+        label=gettext_lazy("For"),
+        empty_label=gettext_lazy("All that you may answer"),
     )
     starts_on = forms.DateField(
-        required=False, label="From", widget=forms.DateInput(attrs={"type": "date"})
+        required=False, label=gettext_lazy("From"), widget=forms.DateInput(attrs={"type": "date"})
     )
     ends_on = forms.DateField(
-        label="Until the end of", widget=forms.DateInput(attrs={"type": "date"})
+        label=gettext_lazy("Until the end of"), widget=forms.DateInput(attrs={"type": "date"})
     )
-    zone = forms.CharField(label="Time zone", max_length=64)
-    reason = forms.CharField(label="Reason", max_length=1000)
+    zone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
+    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=1000)
 
     def __init__(self, request: OwnerRequest, data: Any = None) -> None:  # noqa: ANN401 -- a form's data
         super().__init__(data, initial={"zone": request.session.get(ZONE, "UTC")})
@@ -46,18 +51,22 @@ class DelegationForm(forms.Form):
         person = people.filter(username=name).first()
         if person is None:
             near = people.filter(username__iexact=name).order_by("username").first()
-            hint = f" Did you mean {near.username}?" if near else ""
-            raise ValidationError(f"No user is called “{name}”.{hint}")
+            reason = _("No user is called “{name}”.").format(name=name)
+            if near is not None:
+                reason += " " + _("Did you mean {name}?").format(name=near.username)
+            raise ValidationError(reason)
         return person
 
     def clean_zone(self) -> ZoneInfo:
         try:
             return ZoneInfo(self.cleaned_data["zone"])
         except (ValueError, OSError, LookupError) as error:
-            raise ValidationError("There is no such time zone, as in Europe/Berlin.") from error
+            raise ValidationError(
+                _("There is no such time zone. Write one like Europe/Berlin.")
+            ) from error
 
     def moment(self, field: str, *, end: bool = False) -> datetime | None:
-        """When the day of a field begins or ends, in UTC."""
+        """Return the UTC moment at which the day of a field begins or ends."""
         day = self.cleaned_data.get(field)
         if day is None:
             return None
@@ -67,12 +76,12 @@ class DelegationForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_delegations(request: OwnerRequest) -> HttpResponse:
-    """GET /delegations/: both directions. POST: delegates."""
+    """GET /delegations/: list both directions. POST: create a delegation."""
     form = DelegationForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid() and _delegated(request, form):
-        messages.success(request, "It is delegated.")
+        messages.success(request, _("It is delegated."))
         return redirect("delegations")
-    return show(
+    return render_page(
         request,
         "delegations",
         "needs_you",
@@ -84,7 +93,7 @@ def show_delegations(request: OwnerRequest) -> HttpResponse:
 
 
 def _delegated(request: OwnerRequest, form: DelegationForm) -> bool:
-    """Delegates; or tells the form why not."""
+    """Create the delegation. Return False and fill in the form's errors if it is invalid."""
     ends_at = form.moment("ends_on", end=True)
     try:
         delegation.create_delegation(
@@ -104,8 +113,8 @@ def _delegated(request: OwnerRequest, form: DelegationForm) -> bool:
 
 @require_http_methods(["POST"])
 def post_revocation(request: OwnerRequest, delegation_id: int) -> HttpResponse:
-    """POST /delegations/<id>/revoke: by either of the two, at once."""
+    """POST /delegations/<id>/revoke: revoke it at once; either person may."""
     if not delegation.revoke_delegation(delegation_id=delegation_id, by=request.user):
         raise Http404
-    messages.success(request, "The delegation has ended.")
+    messages.success(request, _("The delegation has ended."))
     return redirect("delegations")

@@ -1,6 +1,6 @@
-"""When a person last proved who they are, and the page on which they do so once more.
+"""When a person last proved their identity, and the page to do so again.
 
-Signing in proves it. The moment stands in the login's own session, by the database's clock.
+Signing in counts as proof. The login's session stores the moment by the database's clock.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from agents.db.expressions import database_now
-from workspace.pages.owner_request import OwnerRequest, show
+from workspace.pages.owner_request import OwnerRequest, render_page
 
 KEY = "proved_at"
 
 
 class ProofForm(forms.Form):
-    """The password of whoever is signed in. Too many wrong ones are throttled as at signing in."""
+    """The password of the signed-in person. Wrong attempts are throttled like sign-ins."""
 
     password = forms.CharField(
         max_length=4096, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
@@ -40,22 +41,22 @@ class ProofForm(forms.Form):
         name = self._request.user.get_username()
         person = authenticate(self._request, username=name, password=password)
         if person is None or person.pk != self._request.user.pk:
-            raise forms.ValidationError("That is not your password.")
+            raise forms.ValidationError(_("That is not your password."))
         return password
 
 
 @receiver(user_logged_in, dispatch_uid="workspace.pages.reauthentication")
-def _remember(request: HttpRequest, **_: object) -> None:
-    remember(request)
+def _remember(request: HttpRequest, **__: object) -> None:
+    remember_proof(request)
 
 
-def remember(request: HttpRequest) -> None:
-    """The person has proved who they are just now."""
+def remember_proof(request: HttpRequest) -> None:
+    """Store that the person proved their identity now."""
     request.session[KEY] = database_now().isoformat()
 
 
 def proved_at(request: HttpRequest) -> datetime | None:
-    """When they last did, in this login."""
+    """Return when the person last proved it in this login; None if never."""
     try:
         return datetime.fromisoformat(request.session.get(KEY, ""))
     except (TypeError, ValueError):
@@ -65,13 +66,13 @@ def proved_at(request: HttpRequest) -> datetime | None:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm_identity(request: OwnerRequest) -> HttpResponse:
-    """GET and POST /prove?next=…: the password once more, then back to where it was asked for."""
+    """GET and POST /prove?next=…: ask for the password, then return to the page that required it."""
     back = request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(back, {request.get_host()}):
         back = "/"
     form = ProofForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid():
-        remember(request)
+        remember_proof(request)
         return redirect(back)
     status = 422 if form.is_bound else 200
-    return show(request, "prove", "needs_you", status=status, form=form, back=back)
+    return render_page(request, "prove", "needs_you", status=status, form=form, back=back)

@@ -1,4 +1,4 @@
-"""Signing in and out, and what a tab that is signed out gets."""
+"""Sign in and out, and answer requests from signed-out tabs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext as _
 
 from workspace.pages.errors import signed_out
 
 MAX_NAME = 150
-"""Characters of an account's name, as Django's users have it."""
+"""The maximum length of Django's user names, in characters."""
 
 
 class SignInForm(AuthenticationForm):
-    """Django's form, which would leave it to the database to refuse a name that is too long."""
+    """Django's form, plus a check of the name's length, which Django leaves to the database."""
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
@@ -27,7 +28,7 @@ class SignInForm(AuthenticationForm):
 
 
 class SignIn(LoginView):
-    """GET and POST /login. A person who is signed in already goes on to the queue."""
+    """GET and POST /login. Redirect people who are already signed in to the queue."""
 
     template_name = "pages/login.html"
     authentication_form = SignInForm
@@ -41,10 +42,10 @@ class SignOut(LogoutView):
 
 
 class OwnersOnly(LoginRequiredMiddleware):
-    """Sends whoever is not signed in to the sign-in page; a form that was sent gets its words back.
+    """Redirect signed-out requests to the sign-in page; return the texts of a posted form.
 
-    Django's own middleware would redirect a POST too: the words would be gone, and the address
-    could not be opened afterwards. A request by htmx would swap the sign-in page into a card.
+    Django's own middleware would redirect a POST too and lose its texts. A request by htmx would swap
+    the sign-in page into a card.
     """
 
     def process_view(
@@ -54,7 +55,7 @@ class OwnersOnly(LoginRequiredMiddleware):
         view_args: tuple[Any, ...],
         view_kwargs: dict[str, Any],
     ) -> HttpResponseBase | None:
-        """Django's own looks for the person first, also where nobody is needed, as on /healthz."""
+        """Skip the query for the person on pages that need no login, such as /healthz."""
         if not getattr(view_func, "login_required", True):
             return None
         return super().process_view(request, view_func, view_args, view_kwargs)
@@ -66,5 +67,5 @@ class OwnersOnly(LoginRequiredMiddleware):
             return signed_out(request)
         response = super().handle_no_permission(request, view_func)
         if request.headers.get("HX-Request") == "true":
-            return HttpResponse("You are signed out.", status=401)
+            return HttpResponse(_("You are signed out."), status=401)
         return response

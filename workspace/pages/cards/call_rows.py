@@ -1,4 +1,4 @@
-"""The arguments of a call as rows of a table: nested values under their names, what changed signed."""
+"""The arguments of a call as table rows: nested values indented, changes signed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import ngettext
+
 from agents.text.json_input import is_json
 
 MOST_ROWS = 150
-"""Beyond these, only the values at the top have rows; what is inside of them is read as JSON."""
+"""Above this number only top-level values have rows; nested ones are shown as JSON."""
 _GONE = object()
 
 
@@ -37,7 +39,7 @@ class CallRow:
 
 
 def rows_of(now: object, was: object = _GONE) -> list[CallRow]:
-    """The rows of a call's params, beside those of the call that it replaced, if it replaced one."""
+    """Return the rows of a call's params, compared with those of the call it replaced, if any."""
     present = _named(now)
     before = present if was is _GONE else _named(was)
     if _size(present) + _size(before) > MOST_ROWS * 2:
@@ -46,7 +48,7 @@ def rows_of(now: object, was: object = _GONE) -> list[CallRow]:
 
 
 def value_in_words(value: object) -> str:
-    """A value as it is read: text bare; all else, and text that looks like it, as JSON."""
+    """Format a value: plain text bare, everything else, and text that looks like JSON, as JSON."""
     if isinstance(value, _Words):
         return str(value)
     if isinstance(value, str) and value.strip() == value and value and not is_json(value):
@@ -55,7 +57,7 @@ def value_in_words(value: object) -> str:
 
 
 def _named(params: object) -> dict[str, Any]:
-    """The params by their names; what is not an object has one value."""
+    """Return the params by name; params that are not an object become one value."""
     return params if isinstance(params, dict) else {"value": params}
 
 
@@ -64,7 +66,7 @@ def _read_out(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _size(value: object) -> int:
-    """How many rows a value would have, counted no further than is needed."""
+    """Count a value's rows, stopping as soon as there are too many."""
     found, waiting = 0, [value]
     while waiting and found <= MOST_ROWS * 2:
         found += 1
@@ -97,7 +99,7 @@ def _pair(name: str, now: object, was: object, path: str, depth: int) -> Iterato
 
 
 def _one(sign: str, name: str, value: object, path: str, depth: int) -> Iterator[CallRow]:
-    """A value that only one side has, with all that is in it."""
+    """Yield the rows of a value that only one side has."""
     inside = _inside(value)
     if not inside:
         yield CallRow(sign, name, value_in_words(value), path, depth)
@@ -108,5 +110,7 @@ def _one(sign: str, name: str, value: object, path: str, depth: int) -> Iterator
 
 
 def _count(value: object) -> str:
-    number, what = len(_inside(value)), "value" if isinstance(value, dict) else "item"
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    number = len(_inside(value))
+    if isinstance(value, dict):
+        return ngettext("{count} value", "{count} values", number).format(count=number)
+    return ngettext("{count} item", "{count} items", number).format(count=number)

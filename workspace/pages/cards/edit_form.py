@@ -1,4 +1,4 @@
-"""A bound call as the fields of a form, and back: what was not touched stays exactly as it was.
+"""Convert a bound call to form fields and back; untouched values stay exactly as they were.
 
 Every value that is no object has a field; a list, and an object with nothing in it, is edited as
 JSON. What cannot be read as the type that it has is handed on as the text it is, so that the verb
@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from django.utils.translation import gettext as _
+
 from agents.text import json_input
 from agents.text.canonical_json import Json
 from asks.actions import editing
@@ -22,7 +24,7 @@ from workspace.pages.cards.call_rows import value_in_words
 
 PREFIX = "edit"
 MOST_FIELDS = 60
-"""Of a call with more values than these, all is edited as JSON in one field."""
+"""A call with more values than this is edited as JSON in one field."""
 MOST_CHOICES = 50
 LINE = 80
 Path = tuple[str, ...]
@@ -30,7 +32,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class EditField:
-    """One value to change. `kind` is line, text, json or choice; `choices` are JSON and words."""
+    """One editable value. `kind` is line, text, json or choice; `choices` pair JSON with labels."""
 
     name: str
     label: str
@@ -42,7 +44,7 @@ class EditField:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A value that has a field, with its place in the params and what the schema says of it."""
+    """An editable value with its path in the params and its schema."""
 
     path: Path
     value: Json
@@ -58,11 +60,11 @@ class _Leaf:
         label = ""
         for step in self.path:
             label = join_path(label, step)
-        return label or "all of it"
+        return label or _("all of it")
 
 
 def fields_of(gate: Gate, params: Json = None) -> tuple[EditField, ...]:
-    """The fields of a gate's call, or of the params that are to take the place of its own."""
+    """Return the fields of a gate's call, or of the params that replace it."""
     whole = editing.asked_params(gate) if params is None else params
     return tuple(_field(leaf) for leaf in _leaves(gate, whole))
 
@@ -70,7 +72,7 @@ def fields_of(gate: Gate, params: Json = None) -> tuple[EditField, ...]:
 def with_typed(
     fields: Sequence[EditField], typed: Mapping[str, str], flaws: Sequence[Flaw] = ()
 ) -> tuple[EditField, ...]:
-    """The fields again with what was typed into them, and what is wrong with it."""
+    """Return the fields with the typed texts and their errors."""
     return tuple(
         replace(field, text=typed.get(field.name, field.text), wrong=_wrong_with(field, flaws))
         for field in fields
@@ -78,7 +80,7 @@ def with_typed(
 
 
 def read_edit(gate: Gate, typed: Mapping[str, str]) -> Json:
-    """The params that the fields of a form say, by the fields' names."""
+    """Build the params from form fields by name."""
     params: Json = json.loads(json.dumps(editing.asked_params(gate)))  # noqa: TID251  our own writing
     for leaf in _leaves(gate, params):
         text = typed.get(leaf.name)
@@ -88,7 +90,7 @@ def read_edit(gate: Gate, typed: Mapping[str, str]) -> Json:
 
 
 def _wrong_with(field: EditField, flaws: Sequence[Flaw]) -> str:
-    """What is wrong at a field's place, or inside of the JSON that it holds."""
+    """Return the errors at a field's path or inside its JSON."""
     found = [flaw for flaw in flaws if flaw.path == field.label]
     if field.kind == "json":
         starts = (f"{field.label}[", f"{field.label}.")
@@ -139,7 +141,7 @@ def _choices(leaf: _Leaf) -> tuple[tuple[str, str], ...]:
 
 
 def _value(leaf: _Leaf, text: str) -> Json:
-    """The text of a field as a value: of the type that it had, or that its place takes."""
+    """Parse a field's text as the type that the value had or that the schema accepts."""
     allowed = leaf.place.types or {json_type_of(leaf.value)}
     if isinstance(leaf.value, str) and not _choices(leaf):
         return text
@@ -155,7 +157,7 @@ def _no_number(name: str) -> Json:
 
 
 def _lines(text: str) -> str:
-    """Forms send line ends in their own way."""
+    """Normalise the line ends that forms send."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -1,4 +1,4 @@
-"""All that a card of an ask shows, read once and kept apart from the database.
+"""Everything an ask's card shows, read once and detached from the database.
 
 An open ask never changes: neither do its options, its gate or its words. What does (votes, a claim,
 a deadline) moves its `card_version`, so what is read here may be kept as long as that stands.
@@ -22,13 +22,13 @@ from workspace.pages.cards.rules import ChangeFacts, RuleFacts, changes_of, rule
 from workspace.templatetags.words import age
 
 TITLE_LENGTH = 160
-"""Characters. A longer question is set as prose instead of as a title."""
+"""In characters. A longer question is shown as prose, not as a title."""
 MOST_BUTTONS = 6
-"""More options than these are chosen from a list."""
+"""Above this number the options are shown as a list."""
 SHOWN_GATES = 20
-"""Earlier gates of the session beyond these are in its thread."""
+"""How many earlier gates a card shows; the thread has the rest."""
 DOORS_OWN = frozenset({"eve"})
-"""What a protocol's door keeps of a request: its ids, and what the card shows of it anyway."""
+"""Context keys of a protocol that the card leaves out."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class OptionFacts:
 
 @dataclass(frozen=True)
 class ActionFacts:
-    """What exactly will happen, and the binding that goes with an answer to it."""
+    """The exact action, and the binding sent with an answer."""
 
     operation: str
     rows: tuple[CallRow, ...]
@@ -64,7 +64,7 @@ class ActionFacts:
 
 @dataclass(frozen=True)
 class EarlierGate:
-    """A gate of the same session that was decided before this one was raised."""
+    """A gate of the same session decided before this one was raised."""
 
     number: int
     prompt: str
@@ -75,7 +75,7 @@ class EarlierGate:
 
 @dataclass(frozen=True)
 class AskFacts:
-    """All that the card of an open ask shows."""
+    """Everything the card of an open ask shows."""
 
     id: int
     session_id: int
@@ -106,7 +106,7 @@ class AskFacts:
 
     @property
     def is_list(self) -> bool:
-        """Whether the answer is chosen from a list rather than by a button of its own."""
+        """Whether the answer is chosen from a list instead of by a button per option."""
         return len(self.options) > MOST_BUTTONS
 
     @property
@@ -119,7 +119,7 @@ class AskFacts:
 
     @property
     def takes_words(self) -> bool:
-        """Whether words may go with the chosen option, such as why it is rejected."""
+        """Whether a note can accompany the chosen option, such as a reason to reject."""
         return self.is_approval and bool(self.options) and not self.free_text
 
     def option(self, key: str) -> OptionFacts | None:
@@ -127,10 +127,10 @@ class AskFacts:
 
 
 def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
-    """Adds what a card shows of before: one query more for any number of asks.
+    """Attach each card's history: one more query for any number of asks.
 
-    The ask that each one replaced, whose action is shown struck out, its session's last gates, and
-    how large the team is. The votes, where there are some, come `with_votes`.
+    It consists of the ask that each one replaced, whose action is shown struck out, the session's
+    last decided gates, and the size of the team. `with_votes` attaches the votes.
     """
     owners = Agent.owners.through.objects.filter(agent=OuterRef("agent")).values("agent")
     team = Subquery(owners.annotate(size=Count("pk")).values("size"))  # type: ignore[misc]
@@ -147,7 +147,7 @@ def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 
 
 def facts_of(ask: Ask) -> AskFacts:
-    """Reads an ask that came with all that it shows (`asks.queue.queries.with_card_facts`)."""
+    """Read an ask loaded with `asks.queue.queries.with_card_facts`."""
     gate, rules = gate_facts(ask), rules_of(ask)
     return AskFacts(
         id=ask.pk,
@@ -189,7 +189,7 @@ def facts_of(ask: Ask) -> AskFacts:
 
 
 def _requested(ask: Ask) -> dict[str, object]:
-    """What the run was asked to do, if its protocol tells: ``request`` of the ask's context."""
+    """Return the run's task if its protocol reports it: ``request`` in the ask's context."""
     found = ask.context.get("request")
     return found if isinstance(found, dict) else {}
 
@@ -202,7 +202,7 @@ def gate_facts(ask: Ask) -> Gate | None:
 
 
 def _gate_before(ask: Ask) -> Gate | None:
-    """The gate of the ask that this one replaced."""
+    """Return the gate of the ask that this one replaced."""
     try:
         return gate_facts(ask.supersedes)
     except ObjectDoesNotExist:
@@ -229,7 +229,7 @@ def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
 
 
 def _action(gate: Gate, before: Gate | None, *, said: str) -> ActionFacts:
-    """The action as its card shows it: a value that is the question itself is not said twice."""
+    """Return the action as the card shows it; a value equal to the question is left out."""
     found = rows_of(gate.params, before.params) if before else rows_of(gate.params)
     rows = tuple(row for row in found if row.value != said)
     values = [row for row in rows if not row.is_group]

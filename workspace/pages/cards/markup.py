@@ -1,7 +1,7 @@
-"""The HTML of the cards in the queue, whatever state they are in.
+"""The HTML of the queue's cards in every state.
 
-The HTML of an untouched card is remembered as long as its version stands. What differs between
-readers, the CSRF token and in whose name they answer, goes into slots that no agent can name.
+The HTML of an untouched card is cached until its version changes. The CSRF token and the name note
+differ between readers; they fill slots whose random names no agent can guess.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workspace.text.markdown import assembled
 Key = tuple[int, datetime, str, int]
 
 REMEMBERED = 2_000
-"""Cards whose HTML a process keeps, a few kilobytes each."""
+"""How many cards a process caches, a few kilobytes each."""
 
 _CSRF_SLOT = secrets.token_hex(16)
 _NAME_SLOT = secrets.token_hex(16)
@@ -63,7 +63,7 @@ class CardState:
 def ask_card(
     facts: AskFacts, *, csrf: str, state: CardState | None = None, name: str = ""
 ) -> SafeString:
-    """The card of an open ask.
+    """Render the card of an open ask.
 
     `csrf` is empty for a card that a socket sends: the page has the token. `name` is HTML that says
     in whose name the reader answers, if not in their own.
@@ -73,16 +73,16 @@ def ask_card(
 
 
 def name_note(username: str | None, until: datetime | None) -> SafeString:
-    """Says in whose name the reader answers; empty for one's own."""
+    """Render in whose name the reader answers; empty without a delegation."""
     if username is None:
         return SafeString()
     return _render("cards/_in_the_name_of.html", username=username, until=until)
 
 
 def ask_cards(places: Sequence[CardPlace], *, csrf: str) -> list[SafeString]:
-    """The untouched cards at these places; two queries for those not remembered, else none.
+    """Render the untouched cards at these places: two queries for uncached ones, otherwise none.
 
-    One query more where the reader answers in somebody else's name.
+    One more query if the reader answers in somebody else's name.
     """
     keys = {place.pk: _key(place) for place in places}
     _remember([pk for pk, key in keys.items() if key not in _remembered])
@@ -96,12 +96,12 @@ def ask_cards(places: Sequence[CardPlace], *, csrf: str) -> list[SafeString]:
 
 
 def _key(place: CardPlace) -> Key:
-    """The moment guards against a restored database that gives a number away again."""
+    """Include the moment: a restored database can assign an id a second time."""
     return place.pk, place.opened_at, age(place.opened_at), place.version
 
 
 def _name_notes(places: Sequence[CardPlace]) -> dict[int | None, SafeString]:
-    """What is said of the names that the reader answers in, by the delegations' ids."""
+    """Return the name notes by delegation id."""
     ids = {place.by_delegation for place in places if place.by_delegation is not None}
     notes: dict[int | None, SafeString] = dict.fromkeys((None, *ids), SafeString())
     if ids:
@@ -125,35 +125,35 @@ def _remember(missing: list[int]) -> None:
 def blocked_card(
     session: Session, *, csrf: str, said: str = "", refused: str = "", typed: str = ""
 ) -> SafeString:
-    """The card of a session that says it is blocked and asked nothing: it has a box for words.
+    """Render the card of a session that is blocked without asking, with a message box.
 
-    `said` is the HTML of what it last reported (`last_words`).
+    `said` is the HTML of its last report (`last_words`).
     """
     state = {"said": said, "refused": refused, "typed": typed}
     return _render("cards/blocked.html", session=session, csrf=csrf, **state)
 
 
 def last_words(sessions: Iterable[Session]) -> dict[int, str]:
-    """What each session last reported, as stored HTML by its id, in one query at most."""
+    """Return each session's last report as stored HTML, by session id. At most one query."""
     ids = [session.pk for session in sessions]
     if not ids:
         return {}
-    told = Event.objects.filter(session__in=ids, kind__in=("summary", "report"))
-    newest = told.order_by("session_id", "-seq").distinct("session_id")
+    reports = Event.objects.filter(session__in=ids, kind__in=("summary", "report"))
+    newest = reports.order_by("session_id", "-seq").distinct("session_id")
     return dict(newest.values_list("session_id", "html"))
 
 
 def settled_card(ask: Ask, *, mine: bool = False, state: CardState | None = None) -> SafeString:
-    """What is left of a card once it is over, in words.
+    """Render what remains of a closed card.
 
-    `mine` when the reader has just done it: drafts may go.
+    `mine` means that the reader just closed it, so drafts can be deleted.
     """
     answered = ask.status == AskStatus.ANSWERED
     return _render("cards/settled.html", ask=ask, mine=mine, answered=answered, state=state)
 
 
 def moved_on_card(session_id: int, *, words: str, mine: bool = False) -> SafeString:
-    """What is left of a blocked session's card once it is not blocked any more."""
+    """Render what remains of a blocked session's card once it is no longer blocked."""
     return _render("cards/moved_on.html", session_id=session_id, words=words, mine=mine)
 
 

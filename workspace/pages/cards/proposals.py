@@ -1,4 +1,4 @@
-"""A changed call on its way through the page: typed, looked at once more, then approved."""
+"""An owner's edit of a call: typed, reviewed, then approved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workspace.pages.cards.edit_form import EditField
 
 @dataclass(frozen=True)
 class ProposedChange:
-    """What will be approved instead of what was asked, to be looked at before that."""
+    """The edited call as shown for review before it is approved."""
 
     rows: tuple[CallRow, ...]
     json: str
@@ -32,7 +32,7 @@ class ProposedChange:
 
 @dataclass(frozen=True)
 class AnswerProposal:
-    """The params that a form says, which are not those that were asked about."""
+    """Edited params that differ from those of the ask."""
 
     gate: Gate
     params: Json
@@ -40,19 +40,19 @@ class AnswerProposal:
 
     @property
     def fits(self) -> bool:
-        """Whether it may be made and nothing is wrong with it."""
+        """Whether the edit is allowed and valid."""
         ask = self.gate.ask
         return may_be_edited(ask, self.gate) and not editing.find_edit_flaws(
             ask, self.gate, self.params
         )
 
     def fields(self, gate: Gate, flaws: tuple[Flaw, ...] = ()) -> tuple[EditField, ...]:
-        """The form again as it was filled in, for the call that is asked about now."""
+        """Return the fields as they were filled in, for the present gate."""
         fields = edit_form.fields_of(gate, None if self.typed else self.params)
         return edit_form.with_typed(fields, self.typed, flaws)
 
     def change(self) -> ProposedChange:
-        """To be looked at once more."""
+        """Return the change to review."""
         digest = editing.edited_action_hash(self.gate, self.params).removeprefix(binding.PREFIX)
         return ProposedChange(
             tuple(rows_of(self.params, editing.asked_params(self.gate))),
@@ -62,7 +62,7 @@ class AnswerProposal:
 
 
 def may_be_edited(ask: Ask, gate: Gate | None) -> bool:
-    """Whether the policy lets an owner change this call, and a change could be checked."""
+    """Whether the policy allows edits of this call and a schema can check them."""
     if gate is None or ask.money_critical or gate.schema is UNUSABLE:
         return False
     kept = terms.terms_of(ask)
@@ -70,7 +70,7 @@ def may_be_edited(ask: Ask, gate: Gate | None) -> bool:
 
 
 def fields_of(ask: Ask, gate: Gate | None) -> tuple[EditField, ...]:
-    """The fields with which a card offers to change its call; none where it does not."""
+    """Return the fields with which a card offers to edit its call; empty if it does not."""
     approves = any(option.meaning == Meaning.APPROVE for option in ask.options.all())
     if gate is None or not approves or not may_be_edited(ask, gate):
         return ()
@@ -80,7 +80,7 @@ def fields_of(ask: Ask, gate: Gate | None) -> tuple[EditField, ...]:
 def proposal_of(
     person: User, ask_id: int, *, option: str, typed: Mapping[str, str], whole: str
 ) -> AnswerProposal | None:
-    """What a form proposes; None if it changes nothing, or would not approve it anyway.
+    """Return a form's proposal; None if it changes nothing or does not approve.
 
     `typed` are its fields, `whole` the params as JSON where they were looked at already.
     """
@@ -101,7 +101,7 @@ def _approves(ask_id: int, key: str) -> bool:
 
 
 def _parsed(whole: str) -> Json:
-    """What is no JSON is the text that it is, and does not fit."""
+    """Parse JSON; invalid JSON stays text and fails validation."""
     try:
         return json_input.read_json(whole)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a policy asks of those who answer, in words for a card: how many, who not, by when."""
+"""The policy's rules for an ask, as sentences for its card."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.db.models import Prefetch, prefetch_related_objects
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from asks.actions import binding, difference
 from asks.actions.difference import Difference, Piece, ValueChange
@@ -20,7 +22,7 @@ from asks.policies.terms import AskTerms
 
 @dataclass(frozen=True)
 class RuleFacts:
-    """The rules of one ask; an empty text is a rule that does not apply."""
+    """The rules of one ask; an empty text means that the rule does not apply."""
 
     quorum: str = ""
     votes: tuple[str, ...] = ()
@@ -44,7 +46,7 @@ class RuleFacts:
 
 
 def with_votes(asks: Iterable[Ask]) -> list[Ask]:
-    """The same asks with their votes: one query, and none where nobody votes."""
+    """Prefetch the votes of asks: one query, or none if nobody votes."""
     found = list(asks)
     voted_on = [ask for ask in found if terms.terms_of(ask).many_decide]
     if voted_on:
@@ -54,7 +56,7 @@ def with_votes(asks: Iterable[Ask]) -> list[Ask]:
 
 
 def rules_of(ask: Ask) -> RuleFacts:
-    """Reads an ask that came `with_votes`, with its claim and its group."""
+    """Read the rules from an ask loaded `with_votes`, with its claim and group."""
     kept, gate = terms.terms_of(ask), binding.gate_of(ask)
     return RuleFacts(
         quorum=_quorum(kept) if kept.many_decide else "",
@@ -77,7 +79,7 @@ def rules_of(ask: Ask) -> RuleFacts:
 
 
 def _may_be_claimed(ask: Ask, kept: AskTerms) -> bool:
-    """Only where there is a team, of whom one decides."""
+    """Whether a team answers and one member decides."""
     team = ask.answered_by is not None or (getattr(ask, "team", None) or 1) > 1
     return team and not kept.many_decide and not ask.money_critical
 
@@ -86,51 +88,67 @@ def _quorum(kept: AskTerms) -> str:
     quorum = kept.quorum
     of = quorum.of or kept.voters
     rest = (
-        "The first rejection decides."
+        _("The first rejection decides.")
         if quorum.rejection == "first_decides"
-        else f"All {of} must vote first."
+        else _("All {voters} must vote first.").format(voters=of)
     )
-    return f"{quorum.approvals} of {of} must approve. {rest}"
+    count = _("{approvals} of {voters} must approve.")
+    return f"{count.format(approvals=quorum.approvals, voters=of)} {rest}"
 
 
 def _voted(vote: Vote) -> str:
     name, principal = vote.voter.get_username(), vote.principal.get_username()
-    who = name if name == principal else f"{name} for {principal}"
-    verb = "rejected" if vote.meaning == Meaning.DENY else "voted"
-    return f"{who} {verb}: {vote.option_label}"
+    who = name
+    if name != principal:
+        who = _("{name} for {principal}").format(name=name, principal=principal)
+    denied = vote.meaning == Meaning.DENY
+    sentence = _("{who} rejected: {option}") if denied else _("{who} voted: {option}")
+    return sentence.format(who=who, option=vote.option_label)
 
 
 def _four_eyes(kept: AskTerms) -> str:
-    names = " and ".join(kept.started_for)
+    names = _(" and ").join(kept.started_for)
     if kept.four_eyes == "kept":
-        return f"Started for {names}, so somebody else must answer (four eyes)."
+        reason = _("Started for {names}, so somebody else must answer (four eyes).")
+        return reason.format(names=names)
     if kept.four_eyes == "waived":
-        return (
-            f"Started for {names}, and nobody else can answer: policy version {kept.policy} "
+        reason = _(
+            "Started for {names}, and nobody else can answer: policy version {policy} "
             "waives the second pair of eyes. That is recorded."
         )
+        return reason.format(names=names, policy=kept.policy)
     return ""
 
 
 def _proof(kept: AskTerms) -> str:
     minutes = kept.reauthenticate_within
-    return f"You must have signed in within the last {minutes} minutes." if minutes else ""
+    if not minutes:
+        return ""
+    rule = ngettext(
+        "You must have signed in within the last {count} minute.",
+        "You must have signed in within the last {count} minutes.",
+        minutes,
+    )
+    return rule.format(count=minutes)
 
 
 def _deadline(ask: Ask, kept: AskTerms) -> str:
-    """The deadline on the clocks of those whose hours are counted, three of them at the most."""
+    """Return the deadline in the time zones whose hours count, at most three."""
     if ask.expires_at is None:
         return ""
     zones = list(dict.fromkeys(hours.zone for hours in kept.calendars))[:3]
     return ", ".join(
-        f"{ask.expires_at.astimezone(ZoneInfo(zone)):%a %-d %b %H:%M} in {zone.replace('_', ' ')}"
+        _("{moment} in {zone}").format(
+            moment=f"{ask.expires_at.astimezone(ZoneInfo(zone)):%a %-d %b %H:%M}",
+            zone=zone.replace("_", " "),
+        )
         for zone in zones
     )
 
 
 @dataclass(frozen=True)
 class ChangeFacts:
-    """What changed since the ask that this one stands in for was looked at."""
+    """The differences from the ask that this one replaces."""
 
     prompt: tuple[Piece, ...]
     values: tuple[tuple[str, str, str], ...]
@@ -140,7 +158,7 @@ class ChangeFacts:
 
 
 def changes_of(ask: Ask) -> ChangeFacts | None:
-    """Reads an ask that came with the one it replaced, if it replaced one and something differs."""
+    """Compare an ask with the one it replaces; None without one or without a difference."""
     before = getattr(ask, "supersedes", None)
     found = difference.compare_asks(before, ask) if before is not None else Difference()
     if not found:
@@ -148,20 +166,26 @@ def changes_of(ask: Ask) -> ChangeFacts | None:
     return ChangeFacts(
         prompt=found.prompt,
         values=(*_operation(found), *(_change(one) for one in _to_list(found))),
-        policy="policy version {} → {}".format(*found.policy) if found.policy else "",
+        policy=_("policy version {before} → {now}").format(**_both(found.policy))
+        if found.policy
+        else "",
         whys=found.policy_whys,
-        run="run {} → {}".format(*found.run) if found.run else "",
+        run=_("run {before} → {now}").format(**_both(found.run)) if found.run else "",
     )
 
 
+def _both(change: tuple[object, object]) -> dict[str, object]:
+    return dict(zip(("before", "now"), change, strict=True))
+
+
 def _to_list(found: Difference) -> tuple[ValueChange, ...]:
-    """Values inside of others; those at the top stand with the action itself."""
+    """Return nested values; the card shows top-level ones with the action."""
     nested = tuple(one for one in found.params if set(one.path) & {".", "["})
     return (*nested, *found.files, *found.rules)
 
 
 def _operation(found: Difference) -> tuple[tuple[str, str, str], ...]:
-    return (("operation", *found.operation),) if found.operation else ()
+    return ((_("operation"), *found.operation),) if found.operation else ()
 
 
 def _change(one: ValueChange) -> tuple[str, str, str]:

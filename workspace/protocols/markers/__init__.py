@@ -1,1 +1,1 @@
-"""The marker protocol: an agent that speaks in plain lines, on any command-line harness."""
+"""The marker protocol: run command-line agents that report and ask in plain lines of text."""

@@ -1,8 +1,8 @@
-"""Which lines stand inside a code fence.
+"""Decide which lines are inside a code fence.
 
-A fence is closed by a run of its own character that is at least as long, as in CommonMark. Unlike
-there, one that is never closed is no fence at all: an agent that forgets to close its example must
-not lose what it says afterwards.
+As in CommonMark, a fence is closed by a run of the same character that is at least as long. Unlike
+CommonMark, a fence that is never closed does not count: an agent that forgets to close its example
+must not lose the markers after it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FENCE = re.compile(
 
 @dataclass(frozen=True)
 class Placed:
-    """A line, and whether it belongs to a fence (the fence's own two lines do)."""
+    """A line, and whether it belongs to a fence (opening and closing lines included)."""
 
     line: str
     fenced: bool
@@ -34,14 +34,14 @@ class _OpenFence:
 
 
 class Fences:
-    """Places lines as they come. From an opening fence on they wait until it is closed."""
+    """Place lines as they arrive. After an opening fence, lines are held until it is closed."""
 
     def __init__(self) -> None:
         self._opening: _OpenFence | None = None
         self._held: list[str] = []
 
     def feed(self, line: str) -> list[Placed]:
-        """The lines that can be placed now."""
+        """Add a line. Return the lines that can be placed now."""
         fence = _fence(line)
         if self._opening is None:
             if fence is None:
@@ -56,7 +56,7 @@ class Fences:
         return []
 
     def finish(self) -> list[Placed]:
-        """The lines that still wait: their first fence was never closed, later ones may be."""
+        """Return the held lines. Their first fence was never closed; later fences may be."""
         lines = self._release()
         fences = [_fence(line) for line in lines]
         longest = _longest_closing_after(fences)
@@ -76,15 +76,15 @@ class Fences:
 
 
 def _fence(line: str) -> _OpenFence | None:
-    found = _FENCE.match(line)
-    if not found or (found["run"][0] == "`" and "`" in found["info"]):
+    match = _FENCE.match(line)
+    if not match or (match["run"][0] == "`" and "`" in match["info"]):
         return None
-    may_close = not found["item"] and not found["info"].strip()
-    return _OpenFence(found["run"][0], len(found["run"]), may_close)
+    may_close = not match["item"] and not match["info"].strip()
+    return _OpenFence(match["run"][0], len(match["run"]), may_close)
 
 
 def _longest_closing_after(fences: list[_OpenFence | None]) -> list[dict[str, int]]:
-    """For each line, how long the longest closing run of each character after it is. Linear."""
+    """Return, for each line, the longest closing run of each character after it. Takes linear time."""
     longest: dict[str, int] = {}
     after: list[dict[str, int]] = []
     for fence in reversed(fences):

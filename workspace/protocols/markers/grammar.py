@@ -1,8 +1,8 @@
-"""One line at a time: is it a marker, which one, and what does it say?
+"""Parse single lines: recognize markers, outcomes and mail.
 
-Lenient where agents vary: ``ASK:``, ``Ask:``, ``**ASK:**``, ``- ASK:``, ``## ASK:`` are the same. A
-marker starts its line; one that is quoted with ``>``, set as inline code or stands in the middle of
-a sentence is not taken, and ``near_miss`` says so.
+The grammar is lenient where agents vary: ``ASK:``, ``Ask:``, ``**ASK:**``, ``- ASK:`` and ``## ASK:``
+are the same. A marker starts its line. One that is quoted with ``>``, formatted as inline code or in
+the middle of a sentence is not taken; ``near_miss`` returns the reason.
 """
 
 from __future__ import annotations
@@ -43,56 +43,56 @@ _OUTCOME = re.compile(
 
 @dataclass(frozen=True)
 class Marker:
-    """A line that is one. ``text`` is what follows the colon, without its decoration."""
+    """A parsed marker line. ``text`` follows the colon, without Markdown decoration."""
 
     kind: str
     text: str
 
 
 def read_marker(line: str) -> Marker | None:
-    """The marker that this line is, or None."""
-    found = _MARKER.match(line)
-    if not found:
+    """Parse a line as a marker. Return None if it is not one."""
+    match = _MARKER.match(line)
+    if not match:
         return None
-    opened, after, text = found["open"], found["after"] or "", found["text"].strip()
+    opened, after, text = match["open"], match["after"] or "", match["text"].strip()
     if not opened:
-        return None if found["before"] else Marker(found["kind"].upper(), (after + text).strip())
-    if opened not in (found["before"], after):
+        return None if match["before"] else Marker(match["kind"].upper(), (after + text).strip())
+    if opened not in (match["before"], after):
         text = text.removesuffix(opened)
-    return Marker(found["kind"].upper(), text.strip())
+    return Marker(match["kind"].upper(), text.strip())
 
 
 def near_miss(line: str) -> str:
-    """Why a line that no marker was read from looks like one all the same; "" if it does not."""
+    """Return why a line that looks like a marker is not one; "" if it does not look like one."""
     if quote := _QUOTE.match(line):
         return "it is quoted with >" if read_marker(line[quote.end() :]) else ""
     if line.lstrip().startswith("`"):
-        return "it is set as code" if read_marker(line.strip().strip("`")) else ""
+        return "it is formatted as code" if read_marker(line.strip().strip("`")) else ""
     return "a marker must start its line" if _LATE.search(line) else ""
 
 
 def is_placeholder(text: str) -> bool:
-    """True for a line of the protocol's own text given back: ``<your question>``, ``...``.
+    """Return whether text repeats a placeholder of the instructions: ``<your question>``, ``...``.
 
-    A real question may start with ``<``, and a bare link is no placeholder.
+    A real question may start with ``<``, and a bare link is not a placeholder.
     """
     return bool(_PLACEHOLDER.fullmatch(text.strip())) and "://" not in text
 
 
 def read_outcome(text: str) -> tuple[Outcome, str] | None:
-    """The outcome named and what is said after it (``BLOCKED.``, ``BLOCKED - no key``), or None.
+    """Return the outcome and the text after it (``BLOCKED.``, ``BLOCKED - no key``), or None.
 
-    A menu of outcomes (``WORK_DONE | NO_WORK``) is none.
+    A menu of outcomes (``WORK_DONE | NO_WORK``) is not an outcome.
     """
-    found = _OUTCOME.match(text.strip().strip("*_`").strip())
-    if not found or _OUTCOME_NAME.search(found["rest"]):
+    match = _OUTCOME.match(text.strip().strip("*_`").strip())
+    if not match or _OUTCOME_NAME.search(match["rest"]):
         return None
-    name = re.sub(r"[ _-]", "", found["name"]).upper()
+    name = re.sub(r"[ _-]", "", match["name"]).upper()
     by_name = {str(outcome.value).replace("_", ""): outcome for outcome in Outcome}
-    return by_name[name], found["rest"].strip()
+    return by_name[name], match["rest"].strip()
 
 
 def read_send(text: str) -> tuple[str, str] | None:
-    """The slug and the words of ``@slug words``, or None."""
-    found = _SEND.match(text)
-    return (found["slug"].lower(), found["text"].strip()) if found else None
+    """Return the slug and the text of ``@slug text``, or None."""
+    match = _SEND.match(text)
+    return (match["slug"].lower(), match["text"].strip()) if match else None

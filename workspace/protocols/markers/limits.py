@@ -1,6 +1,6 @@
-"""Rate limits, as errors tell of them.
+"""Detect rate limits in error messages.
 
-Never to be read off an agent's own text: one that fixes a 429 handler is not limited.
+Never apply this to an agent's own text: an agent that fixes a 429 handler is not rate limited.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 def is_limit(error: str) -> bool:
-    """Whether an error's words say that a quota is used up."""
+    """Return whether an error message reports that a quota is used up."""
     return bool(_LIMITED.search(error))
 
 
-def free_again(words: str, now: datetime) -> datetime:
-    """When the limit passes: what ``resets in 4h20m`` says, an hour if nothing is said."""
-    found = _WAIT.search(words)
-    if not found:
+def free_again(message: str, now: datetime) -> datetime:
+    """Return when the limit ends: parsed from ``resets in 4h20m``, else in DEFAULT_WAIT."""
+    match = _WAIT.search(message)
+    if not match:
         return now + DEFAULT_WAIT
-    parts = {_UNITS[unit.lower()]: int(number[:9]) for number, unit in _PART.findall(found["span"])}
+    parts = {_UNITS[unit.lower()]: int(number[:9]) for number, unit in _PART.findall(match["span"])}
     try:
         return now + min(timedelta(**parts), LONGEST_WAIT)
     except OverflowError:

@@ -1,11 +1,11 @@
-"""Text that comes in pieces, as whole lines."""
+"""Split streamed text into whole lines."""
 
 from __future__ import annotations
 
 from agents.text.storable import make_storable
 
 MAX_LINE = 65_536
-"""Characters kept of one line. A longer one is cut; what follows up to its end is dropped."""
+"""Most characters of one line. A longer line is truncated."""
 
 
 def drop_nul(text: str) -> str:
@@ -14,7 +14,7 @@ def drop_nul(text: str) -> str:
 
 
 class LineFeed:
-    """Cuts a stream of text at its newlines (LF or CRLF), however the pieces were cut."""
+    """Split a stream of text at newlines (LF or CRLF), independent of chunk boundaries."""
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self._max = max_line
@@ -22,14 +22,14 @@ class LineFeed:
         self._length = 0
 
     def feed(self, chunk: str) -> list[str]:
-        """The lines that this piece completes, without their ends."""
+        """Add a chunk. Return the lines that it completes, without their line endings."""
         *ends, rest = chunk.split("\n")
         lines = [self._complete(end) for end in ends]
         self._keep(rest)
         return lines
 
     def rest(self) -> list[str]:
-        """The last line, if the stream ended without a newline."""
+        """Return the last line if the stream ended without a newline, else an empty list."""
         return [self._complete("")] if self._parts else []
 
     def _keep(self, part: str) -> None:

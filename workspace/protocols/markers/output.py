@@ -1,4 +1,4 @@
-"""Listening to a command that takes a turn, in either format, and judging how the turn went."""
+"""Read the output of a turn's command, in either format, and determine the end of the turn."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ MAX_ERROR = 2_000
 
 
 class OutputReader(Protocol):
-    """What hears a turn: pieces of standard output first, then how the command ended."""
+    """Reads a turn: chunks of standard output first, then the exit of the command."""
 
     def hear(self, chunk: str) -> Iterator[TurnEvent]: ...
 
     def end(self, exited: Exited) -> Iterator[TurnEvent]:
-        """What is left to tell, with Ended as the last."""
+        """Yield the remaining events. The last one is Ended."""
         ...
 
 
 def output_reader_for(turn: Turn, settings: MarkersSettings) -> OutputReader:
-    """The one for the command's format."""
+    """Return the reader for the format in the settings."""
     kinds: dict[str, Callable[[str, MarkersSettings], OutputReader]]
     kinds = {"text": PlainText, "acpx": AcpxFrames}
     return kinds[settings.format](f"run {turn.run_id}: ", settings)
 
 
 class PlainText:
-    """A command that writes plain lines. It failed if it had to be ended or exits with an error."""
+    """Read plain lines. The turn failed if the command was stopped or exited with an error."""
 
     def __init__(self, prefix: str, settings: MarkersSettings) -> None:
         self._reader = Reader(prefix)
@@ -57,11 +57,11 @@ class PlainText:
             yield from not_acted_on(reading)
             yield Ended(outcome=Outcome.RETRYABLE_ERROR, report=reading.report, error=error)
         else:
-            yield as_said(reading, reading.asks)
+            yield completed_turn(reading, reading.asks)
 
 
 class AcpxFrames:
-    """acpx with JSON frames. A turn is complete when its prompt has a result, whatever the exit."""
+    """Read acpx's JSON frames. The turn is complete when its prompt has a result."""
 
     def __init__(self, prefix: str, settings: MarkersSettings) -> None:
         self._prefix = prefix
@@ -70,10 +70,10 @@ class AcpxFrames:
         self._settings = settings
 
     def hear(self, chunk: str) -> Iterator[TurnEvent]:
-        yield from self._tell(self._frames.feed(chunk))
+        yield from self._read(self._frames.feed(chunk))
 
     def end(self, exited: Exited) -> Iterator[TurnEvent]:
-        yield from self._tell(self._frames.finish())
+        yield from self._read(self._frames.finish())
         reading = self._reader.finish()
         yield from reading.landed
         if usage := self._frames.usage:
@@ -84,11 +84,11 @@ class AcpxFrames:
             yield from not_acted_on(reading)
             yield self._broken(reading, exited)
 
-    def _tell(self, told: Iterable[Told]) -> Iterator[TurnEvent]:
-        for one in told:
-            yield one
-            if isinstance(one, Said):
-                yield from self._reader.feed(one.text)
+    def _read(self, events: Iterable[Told]) -> Iterator[TurnEvent]:
+        for event in events:
+            yield event
+            if isinstance(event, Said):
+                yield from self._reader.feed(event.text)
 
     def _completed(self, reading: Reading) -> Iterator[TurnEvent]:
         approvals = [draft_approval(one, self._prefix) for one in self._frames.escalations]
@@ -96,18 +96,20 @@ class AcpxFrames:
         yield from (one for one in approvals if isinstance(one, Ignored))
         for one in bound[MAX_ASKS:]:
             tool = one.action.operation if one.action else ""
-            yield Ignored(f"permission for {tool}", f"a turn may ask for {MAX_ASKS} permissions")
-        yield as_said(reading, (*reading.asks, *bound[:MAX_ASKS]))
+            yield Ignored(
+                f"permission for {tool}", f"a turn may request at most {MAX_ASKS} permissions"
+            )
+        yield completed_turn(reading, (*reading.asks, *bound[:MAX_ASKS]))
 
     def _broken(self, reading: Reading, exited: Exited) -> Ended:
-        """A limit is one if an error frame says so; all else may be tried again."""
+        """Return the end of a broken turn: rate limited if an error frame says so, else retryable."""
         limit = next((error for error in self._frames.errors if limits.is_limit(error)), "")
-        words = how_it_broke(exited, self._settings) if exited.cause != "exit" else ""
-        words = words or "\n".join(self._frames.errors) or self._nothing_said(exited)
+        message = how_it_broke(exited, self._settings) if exited.cause != "exit" else ""
+        message = message or "\n".join(self._frames.errors) or self._nothing_said(exited)
         return Ended(
             outcome=Outcome.RATE_LIMITED if limit else Outcome.RETRYABLE_ERROR,
             report=reading.report,
-            error=(limit or words)[:MAX_ERROR],
+            error=(limit or message)[:MAX_ERROR],
             retry_at=limits.free_again(limit, datetime.now(UTC)) if limit else None,
         )
 
@@ -118,22 +120,21 @@ class AcpxFrames:
         return f"The agent ended without answering its prompt. {how}".strip()
 
 
-def as_said(reading: Reading, asks: tuple[AskDraft, ...]) -> Ended:
-    """A complete turn: what the agent asks, sends and says about how it went."""
+def completed_turn(reading: Reading, asks: tuple[AskDraft, ...]) -> Ended:
+    """Return the end of a complete turn, with its asks, mails and outcome."""
     limited = reading.outcome is Outcome.RATE_LIMITED
-    words = reading.outcome_words
     return Ended(
         outcome=reading.outcome,
         report=reading.report,
         asks=asks,
         mails=reading.mails,
-        retry_at=limits.free_again(words, datetime.now(UTC)) if limited else None,
+        retry_at=limits.free_again(reading.outcome_words, datetime.now(UTC)) if limited else None,
     )
 
 
 def not_acted_on(reading: Reading) -> Iterator[Ignored]:
-    """A broken turn informs but does not act. That is told: the next try may act otherwise."""
-    why = "the turn broke, so it is not acted on"
+    """Report the asks and mails of a broken turn as ignored: a retry may act differently."""
+    why = "the turn broke, so it was not acted on"
     for ask in reading.asks:
         yield Ignored(f"ASK: {ask.prompt.partition(chr(10))[0][:200]}", why)
     for mail in reading.mails:
@@ -141,13 +142,15 @@ def not_acted_on(reading: Reading) -> Iterator[Ignored]:
 
 
 def how_it_broke(exited: Exited, settings: MarkersSettings) -> str:
-    """What went wrong, in words, with the end of standard error; "" for a clean exit."""
+    """Return what went wrong, with the end of standard error; "" for a clean exit."""
     if exited.cause == "timeout":
-        how = f"The command ran longer than {settings.wall_clock_seconds:g} seconds and was ended."
+        how = (
+            f"The command ran longer than {settings.wall_clock_seconds:g} seconds and was stopped."
+        )
     elif exited.cause == "output_limit":
-        how = f"The command wrote more than {settings.output_limit_bytes} bytes and was ended."
+        how = f"The command wrote more than {settings.output_limit_bytes} bytes and was stopped."
     elif exited.code < 0:
-        how = f"The command was ended by {_signal_name(-exited.code)}."
+        how = f"The command was killed by {_signal_name(-exited.code)}."
     elif exited.code:
         how = f"The command ended with exit code {exited.code}."
     else:

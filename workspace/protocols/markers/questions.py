@@ -1,4 +1,4 @@
-"""A question as it is read off several lines, and the draft that becomes of it."""
+"""A question read from several lines, and the ask drafted from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OR_IN_WORDS = ("...", "…")
 
 @dataclass
 class MarkerQuestion:
-    """An ASK while its lines still come. ``example`` says that it is the protocol's own text."""
+    """An ASK whose lines are still arriving. ``example``: it repeats the protocol's own text."""
 
     lines: list[str]
     example: bool = False
@@ -37,13 +37,13 @@ class MarkerQuestion:
 
     @property
     def line(self) -> str:
-        """How to name it in a few words: ``ASK:`` and its first line."""
+        """Return a short name for the question: ``ASK:`` and its first line."""
         return f"ASK: {self.prompt.partition(chr(10))[0]}".strip()
 
 
 @dataclass
 class MarkerOption:
-    """What an OPTIONS line offers, and what of it was not taken."""
+    """The parsed OPTIONS line of a question, and the parts that were ignored."""
 
     options: tuple[OptionDraft, ...] = ()
     free_text: bool = False
@@ -51,7 +51,7 @@ class MarkerOption:
 
 
 def split_options(text: str) -> list[str]:
-    r"""The labels of ``a | b``. A pipe inside a label is written ``\|``; empty ones are dropped."""
+    r"""Return the labels of ``a | b``. ``\|`` is a pipe inside a label; empty labels are dropped."""
     labels = (part.replace(r"\|", "|").strip() for part in _SPLIT.split(text))
     return [label for label in labels if label]
 
@@ -59,13 +59,15 @@ def split_options(text: str) -> list[str]:
 def draft_question(
     question: MarkerQuestion, request_key: str
 ) -> tuple[AskDraft | None, list[Ignored]]:
-    """The ask that becomes of a question, or None, and what was not taken with the reason."""
+    """Return the ask drafted from a question, or None, and the ignored parts with their reasons."""
     if question.example:
         return None, [Ignored(question.line, "it is the example from the instructions")]
     if is_blank(question.prompt):
         return None, [Ignored(question.line, "it asks nothing")]
     if len(question.prompt) > MAX_PROMPT:
-        long = f"the question is {len(question.prompt)} characters long; {MAX_PROMPT} are the most"
+        long = (
+            f"the question has {len(question.prompt)} characters; at most {MAX_PROMPT} are allowed"
+        )
         return None, [Ignored(question.line, long)]
     choice = _choice(question)
     ask = AskDraft(
@@ -78,7 +80,7 @@ def draft_question(
 
 
 def _choice(question: MarkerQuestion) -> MarkerOption:
-    """Two options or more are a choice. Anything less is answered in words, and that is said."""
+    """Parse the options. With fewer than two, the ask takes free text and the line is ignored."""
     choice = MarkerOption()
     if question.offered is None:
         return choice
@@ -86,7 +88,9 @@ def _choice(question: MarkerQuestion) -> MarkerOption:
     labels = [label for label in question.offered if label not in _OR_IN_WORDS]
     options = tuple(_options(labels, question.options_line, choice.ignored))
     if why := _why_not(options):
-        choice.ignored.append(Ignored(question.options_line, f"{why}; the owner answers in words"))
+        choice.ignored.append(
+            Ignored(question.options_line, f"{why}; the owner answers in free text")
+        )
     else:
         choice.options = options
     return choice
@@ -94,24 +98,24 @@ def _choice(question: MarkerQuestion) -> MarkerOption:
 
 def _why_not(options: tuple[OptionDraft, ...]) -> str:
     if len(options) < 2:
-        return f"{('no', 'one')[len(options)]} option is no choice"
+        return f"{('no', 'one')[len(options)]} option is not a choice"
     if len(options) > MAX_OPTIONS:
-        return f"{len(options)} options are offered; {MAX_OPTIONS} are the most"
+        return f"it offers {len(options)} options; at most {MAX_OPTIONS} are allowed"
     if longest := max(
         (len(option.label) for option in options if len(option.label) > MAX_LABEL), default=0
     ):
-        return f"an option is {longest} characters long; {MAX_LABEL} are the most"
+        return f"an option has {longest} characters; at most {MAX_LABEL} are allowed"
     return ""
 
 
 def _options(labels: Iterable[str], line: str, ignored: list[Ignored]) -> Iterable[OptionDraft]:
-    """One option per different label; a trailing ``(!)`` marks a destructive one."""
+    """Yield one option per distinct label. A trailing ``(!)`` marks a destructive option."""
     seen: set[str] = set()
     keys: set[str] = set()
     for number, marked in enumerate(labels, start=1):
         label = _DANGER.sub("", marked)
         if is_blank(label):
-            ignored.append(Ignored(line, "an option has no words"))
+            ignored.append(Ignored(line, "an option is blank"))
         elif label in seen:
             ignored.append(Ignored(line, f"the option “{label[:80]}” is offered twice"))
         else:
@@ -121,7 +125,7 @@ def _options(labels: Iterable[str], line: str, ignored: list[Ignored]) -> Iterab
 
 
 def _key(label: str, number: int, taken: set[str]) -> str:
-    """A slug of the label that no other option has; ``opt<number>`` if nothing is left of it."""
+    """Return a unique slug of the label, or ``opt<number>`` if the slug would be empty."""
     plain = unicodedata.normalize("NFKD", label[:1000]).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_KEY].strip("-") or f"opt{number}"
     key, again = slug, 2

@@ -1,17 +1,17 @@
-r"""Reading the marker protocol out of what an agent says.
+r"""Read the marker protocol from an agent's text.
 
-    REPORT: <words>            posted in the thread as soon as the line is complete
-    NOTIFY: <words>            a notice, likewise; nothing waits on it
-    SEND: @<agent> <words>     mail to another agent, when the turn ends
-    ASK: <question>            a question to the owner, when the turn ends; it goes on over the
-                               following lines up to a blank line or the next marker
-    OPTIONS: <a> | <b (!)>     what may be answered, after its ASK. \| is a pipe inside a label,
-                               (!) marks a destructive option, a label ... allows own words as well
-    OUTCOME: <outcome>         how the turn went; the last one counts, none at all is NO_WORK
+    REPORT: <text>             posted in the thread as soon as the line is complete
+    NOTIFY: <text>             a notice, posted likewise; it needs no answer
+    SEND: @<agent> <text>      mail to another agent, sent when the turn ends
+    ASK: <question>            a question to the owner, asked when the turn ends; it continues on
+                               the following lines up to a blank line or the next marker
+    OPTIONS: <a> | <b (!)>     the answers to the preceding ASK. \| is a pipe inside a label,
+                               (!) marks a destructive option, a label ... also allows free text
+    OUTCOME: <outcome>         the result of the turn; the last one counts, the default is NO_WORK
 
-A marker stands at the start of a line, outside code fences and quotes. A line that looks like one
-and is not taken is told with the reason. The reader may be fed in any pieces with the same result,
-and each marker lands once however often its text is repeated.
+A marker starts its line, outside code fences and quotes. A line that looks like a marker but is not
+taken is reported as ignored, with the reason. The result does not depend on chunk boundaries, and
+repeating a marker's text has no further effect.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?P<label>\S.*)")
 
 @dataclass(frozen=True)
 class Reading:
-    """All that a turn's text says. ``landed`` is what feed() has not given out before."""
+    """The result of a turn's text. ``landed`` contains what feed() has not returned before."""
 
     landed: tuple[Landed, ...]
     outcome: Outcome
@@ -53,15 +53,15 @@ class Reading:
 
 
 def once_key(kind: str, text: str) -> str:
-    """The key by which a marker lands once in its run, whoever reads it and however often."""
+    """Return the key that identifies a marker within its run, so that it takes effect only once."""
     return hashlib.sha256(f"{kind}\n{text}".encode("utf-8", "replace")).hexdigest()
 
 
 class Reader:
-    """Reads one turn. Feed it what the agent says, then finish it once."""
+    """Read one turn: feed the agent's text, then call finish() once."""
 
     def __init__(self, request_prefix: str = "") -> None:
-        """``request_prefix`` goes before the keys of asks, to tell one run's from another's."""
+        """``request_prefix`` is put before the request keys of asks to keep the runs apart."""
         self._prefix = request_prefix
         self._lines = LineFeed()
         self._fences = Fences()
@@ -77,25 +77,25 @@ class Reader:
         self._outcome: tuple[Outcome, str] = (Outcome.NO_WORK, "")
 
     def feed(self, chunk: str) -> list[Landed]:
-        """Read a piece of text; gives what may be told at once."""
+        """Read a chunk of text. Return the events that can be reported immediately."""
         for line in self._lines.feed(chunk):
             self._place(self._fences.feed(line))
         return self._give_out()
 
     def finish(self) -> Reading:
-        """Read what is left, and give all that waits for the end of the turn."""
+        """Read the rest, and return everything that takes effect at the end of the turn."""
         for line in self._lines.rest():
             self._place(self._fences.feed(line))
         self._place(self._fences.finish())
         asks = self._asks()
-        outcome, words = self._outcome
+        outcome, outcome_words = self._outcome
         if self._ignored > MAX_IGNORED:
             more = f"{self._ignored - MAX_IGNORED} more lines"
-            self._landed.append(Ignored(more, "they looked like markers and were not taken either"))
+            self._landed.append(Ignored(more, "they also looked like markers and were not taken"))
         return Reading(
             landed=tuple(self._give_out()),
             outcome=outcome,
-            outcome_words=words,
+            outcome_words=outcome_words,
             asks=asks,
             mails=tuple(self._mails),
             report=_report(self._prose),
@@ -109,7 +109,7 @@ class Reader:
             if placed.fenced:
                 self._goes_on_with(placed.line)
                 if marker:
-                    self._ignore(placed.line, "it stands inside a code fence")
+                    self._ignore(placed.line, "it is inside a code fence")
             elif marker:
                 self._goes_on = ""
                 self._marker(marker, placed.line)
@@ -129,14 +129,14 @@ class Reader:
         self._goes_on_with(line)
 
     def _goes_on_with(self, line: str) -> None:
-        """A line of the question that is being asked, or else of what is said besides."""
+        """Add a line to the current question, or else to the prose."""
         if self._goes_on == "ASK":
             self._questions[-1].lines.append(line)
         else:
             self._prose.append(line)
 
     def _listed_option(self, line: str) -> None:
-        """After a bare ``OPTIONS:`` the list items below are the options."""
+        """Read a list item after a bare ``OPTIONS:`` as an option."""
         offered = self._questions[-1].offered
         if offered is None or (not line.strip() and not offered):
             return
@@ -169,11 +169,11 @@ class Reader:
         elif not self._first(marker.kind, marker.text):
             return
         elif self._informed >= MAX_INFORMING:
-            self._ignore(line, f"a turn may make {MAX_INFORMING} reports and notices")
+            self._ignore(line, f"a turn may make at most {MAX_INFORMING} reports and notices")
         else:
             self._informed += 1
-            told = Reported if marker.kind == "REPORT" else Noticed
-            self._landed.append(told(marker.text))
+            event = Reported if marker.kind == "REPORT" else Noticed
+            self._landed.append(event(marker.text))
 
     def _ask(self, marker: grammar.Marker) -> None:
         self._questions.append(MarkerQuestion([marker.text], grammar.is_placeholder(marker.text)))
@@ -182,9 +182,9 @@ class Reader:
 
     def _offer(self, marker: grammar.Marker, line: str) -> None:
         if not self._may_offer:
-            self._ignore(line, "no ASK stands before it")
+            self._ignore(line, "no ASK precedes it")
         elif self._questions[-1].offered is not None:
-            self._ignore(line, "the question before it has its options already")
+            self._ignore(line, "the question before it already has its options")
         else:
             self._questions[-1].offered = split_options(marker.text)
             self._questions[-1].options_line = line
@@ -193,11 +193,11 @@ class Reader:
     def _send(self, marker: grammar.Marker, line: str) -> None:
         mail = grammar.read_send(marker.text)
         if mail is None or grammar.is_placeholder(mail[1]):
-            self._ignore(line, "mail is written as SEND: @agent words")
+            self._ignore(line, "mail is written as SEND: @agent text")
         elif not self._first("SEND", f"{mail[0]} {mail[1]}"):
             return
         elif len(self._mails) >= MAX_MAILS:
-            self._ignore(line, f"a turn may send {MAX_MAILS} messages")
+            self._ignore(line, f"a turn may send at most {MAX_MAILS} messages")
         else:
             self._mails.append(Mail(*mail))
 
@@ -206,17 +206,17 @@ class Reader:
         if outcome := grammar.read_outcome(marker.text):
             self._outcome = outcome
         else:
-            self._ignore(line, "no known outcome is named")
+            self._ignore(line, "it names no known outcome")
 
     # At the end.
 
     def _asks(self) -> tuple[AskDraft, ...]:
-        """The questions as drafts. One asked again in the same words counts as one; options win."""
+        """Draft the questions. Of several with the same text, the first one with options wins."""
         drafts: dict[str, AskDraft] = {}
         for question in self._questions:
             key = f"{self._prefix}{once_key('ASK', question.prompt)}"
             if key not in drafts and len(drafts) >= MAX_ASKS:
-                self._ignore(question.line, f"a turn may ask {MAX_ASKS} questions")
+                self._ignore(question.line, f"a turn may ask at most {MAX_ASKS} questions")
                 continue
             ask, ignored = draft_question(question, key)
             for one in ignored:
@@ -252,6 +252,6 @@ def _shown(line: str) -> str:
 
 
 def _report(prose: list[str]) -> str:
-    """What was said besides the markers: the start of it, without runs of blank lines."""
+    """Return the text outside markers, truncated, with runs of blank lines collapsed."""
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
     return text if len(text) <= MAX_REPORT else f"{text[:MAX_REPORT].rstrip()}…"

@@ -1,5 +1,6 @@
-"""The runtime ``markers``: a turn is one run of a local command that reads its capsule on standard
-input and speaks the marker protocol on standard output.
+"""The runtime ``markers``: each turn runs a local command.
+
+The command reads its capsule from standard input and writes the marker protocol to standard output.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from workspace.protocols.markers.settings import MarkersSettings
 
 
 class MarkersRuntime:
-    """Runs any command-line agent. Close its generator (aclosing): then the command is dead."""
+    """Run any command-line agent. Closing the generator of a turn (aclosing) kills the command."""
 
     key = "markers"
     settings_model = MarkersSettings
 
     def __init__(self, books: Books = GrantsOfTurn) -> None:
-        """``books`` makes what writes down the grants that a turn takes."""
+        """``books`` creates the record of grants for a turn."""
         self._books = books
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
@@ -47,23 +48,23 @@ class MarkersRuntime:
         with tempfile.TemporaryDirectory(prefix="needs-you-") as folder:
             async with socket_for(self._books(turn), Path(folder)) as grants:
                 command = _command(turn, settings, Path(folder), grants)
-                async with aclosing(_listen(command, output_reader_for(turn, settings))) as events:
+                async with aclosing(_run(command, output_reader_for(turn, settings))) as events:
                     async for event in events:
                         yield event
 
 
-async def _listen(command: Command, hearing: OutputReader) -> AsyncGenerator[TurnEvent, None]:
+async def _run(command: Command, reader: OutputReader) -> AsyncGenerator[TurnEvent, None]:
     try:
         async with aclosing(run_command(command)) as events:
             async for event in events:
                 if isinstance(event, Spawned):
                     yield Started(event.identity)
                 elif isinstance(event, Exited):
-                    for told in hearing.end(event):
-                        yield told
+                    for turn_event in reader.end(event):
+                        yield turn_event
                 else:
-                    for told in hearing.hear(event.text):
-                        yield told
+                    for turn_event in reader.hear(event.text):
+                        yield turn_event
     except CouldNotStartError as error:
         yield _failed(str(error))
 
@@ -81,5 +82,5 @@ def _command(turn: Turn, settings: MarkersSettings, folder: Path, grants: str) -
     )
 
 
-def _failed(words: str) -> Ended:
-    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words)
+def _failed(message: str) -> Ended:
+    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=message)

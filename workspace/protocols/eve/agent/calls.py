@@ -1,8 +1,8 @@
-"""Carries out what a model calls: at once, after an approval exactly once, or not at all.
+"""Carry out the calls of a model: immediately, or exactly once after an approval.
 
-An approved call takes its grant first, which is written down for good; then it runs; then how it
-ended is written down with what it gave back. A worker that is lost in between leaves a grant that
-was begun and never ended: it is not begun again, a person is asked.
+An approved call first redeems its grant in a committed transaction, then runs, then stores its end
+and its result together. If the worker is lost in between, the effect has begun and has no end: the
+call is never run again, and the owner is asked what happened.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ Reader = Callable[..., Awaitable[Any]]
 
 
 class Calls:
-    """The calls of one turn. ``read`` does database work that may be done twice, ``once`` all other."""
+    """The calls of one turn. ``read`` runs repeatable database work, ``once`` work that is not."""
 
     def __init__(
         self,
         turn: Turn,
         resolved: Sequence[Resolved],
-        telling: Reporter,
+        reporter: Reporter,
         *,
         read: Reader,
         once: Reader,
     ) -> None:
-        self._turn, self._telling, self._read, self._once = turn, telling, read, once
+        self._turn, self._reporter, self._read, self._once = turn, reporter, read, once
         self._resolved = {one.parked.call_id: one for one in resolved}
         self.parked: dict[str, Parked] = {}
 
     async def call(self, tool: Tool, call_id: str, given: dict[str, Any], *, approved: bool) -> Any:
-        """What a call gives back. Raises what tells pydantic-ai that it waits, or that it failed."""
+        """Return the result of a call. Raises pydantic-ai's exceptions if it waits or fails."""
         if approved:
             return await self._approved(tool, self._resolved[call_id])
         try:
@@ -66,13 +66,13 @@ class Calls:
         return await self._free(tool, call_id, params)
 
     async def ask(self, call_id: str, given: dict[str, Any]) -> Any:
-        """A question: it always waits."""
+        """Park a question. Always raises: CallDeferred, or ToolFailed for invalid input."""
         try:
             params = questions.check_question(given)
         except BadInput as error:
             raise TellModel(f"Invalid input for {questions.NAME}: {error}") from error
         taken = await self._read(gating.is_taken, self._turn.session_id, call_id)
-        name = f"{call_id}.{self._turn.run_id}.{self._telling.step}" if taken else call_id
+        name = f"{call_id}.{self._turn.run_id}.{self._reporter.step}" if taken else call_id
         self._park(call_id, questions.NAME, params, "question", name[-190:])
         raise CallDeferred(kind="question")
 
@@ -85,11 +85,11 @@ class Calls:
         key: str,
         tool: Tool | None = None,
     ) -> None:
-        parked = Parked(call_id, name, params, kind, key, max(self._telling.step, 0))
+        parked = Parked(call_id, name, params, kind, key, max(self._reporter.step, 0))
         try:
             draft_of(parked, tool)
         except BadDraft as error:
-            raise TellModel(f"This cannot be asked. {error}") from error
+            raise TellModel(f"This request cannot be asked. {error}") from error
         self.parked[call_id] = parked
 
     async def _must_ask(self, tool: Tool, params: dict[str, Any]) -> bool:
@@ -103,43 +103,43 @@ class Calls:
         return bool(await self._read(gating.policy_asks, session_id, tool.name, params))
 
     async def _free(self, tool: Tool, call_id: str, params: dict[str, Any]) -> Any:
-        self._telling.requested(call_id, tool.name, params)
-        self._telling.runs(call_id, tool.name, params)
+        self._reporter.requested(call_id, tool.name, params)
+        self._reporter.runs(call_id, tool.name, params)
         try:
             key = f"{self._turn.run_id}.{self._turn.epoch}.{call_id}"
             output = await self._run(tool, params, self._context(call_id, key))
         except Exception as error:
-            words = _failure(error)
-            self._telling.result(call_id, tool.name, words, failed=True)
-            raise TellModel(words) from error
-        self._telling.result(call_id, tool.name, output)
+            message = _failure(error)
+            self._reporter.result(call_id, tool.name, message, failed=True)
+            raise TellModel(message) from error
+        self._reporter.result(call_id, tool.name, output)
         return output
 
-    async def _approved(self, tool: Tool, found: Resolved) -> Any:
-        """Run an approved call, or give back what it came to when it was run before."""
-        call_id = found.parked.call_id
-        if found.state is ResolutionState.ENDED:
-            return self._ended(found.parked, found.output, failed=found.failed)
+    async def _approved(self, tool: Tool, call: Resolved) -> Any:
+        """Run an approved call, or return the stored result if it has run before."""
+        call_id = call.parked.call_id
+        if call.state is ResolutionState.ENDED:
+            return self._ended(call.parked, call.output, failed=call.failed)
         try:
-            params = tool.checked(found.params)
+            params = tool.checked(call.params)
         except BadInput as error:
-            words = f"Invalid input for {tool.name}: {error}"
-            return self._ended(found.parked, words, failed=True)
-        begun: Begun | None = await self._once(self._begin, tool.name, found.params)
+            message = f"Invalid input for {tool.name}: {error}"
+            return self._ended(call.parked, message, failed=True)
+        begun: Begun | None = await self._once(self._begin, tool.name, call.params)
         if begun is None:
-            return self._ended(found.parked, texts.NOT_GRANTED, failed=True)
-        self._telling.runs(call_id, tool.name, params)
+            return self._ended(call.parked, texts.NOT_GRANTED, failed=True)
+        self._reporter.runs(call_id, tool.name, params)
         try:
-            context = self._context(call_id, found.parked.request_key, found.by)
+            context = self._context(call_id, call.parked.request_key, call.by)
             output = await self._run(tool, params, context)
         except ToolFailed as error:
             await self._read(_end, begun, str(error), True)
-            return self._ended(found.parked, str(error), failed=True)
-        except Exception as error:  # noqa: BLE001 -- whether it happened is for the owner to say
-            words = f"{texts.BROKE} ({_failure(error)})"
-            return self._ended(found.parked, words, failed=True)
+            return self._ended(call.parked, str(error), failed=True)
+        except Exception as error:  # noqa: BLE001 -- only the owner can tell whether it happened
+            message = f"{texts.BROKE} ({_failure(error)})"
+            return self._ended(call.parked, message, failed=True)
         await self._read(_end, begun, output, False)
-        return self._ended(found.parked, output)
+        return self._ended(call.parked, output)
 
     def _begin(self, operation: str, params: Any) -> Begun | None:
         turn = self._turn
@@ -148,7 +148,7 @@ class Calls:
         )
 
     def _ended(self, parked: Parked, output: Any, *, failed: bool = False) -> Any:
-        self._telling.result(parked.call_id, parked.tool_name, output, failed=failed)
+        self._reporter.result(parked.call_id, parked.tool_name, output, failed=failed)
         if failed:
             raise TellModel(str(output))
         return output
@@ -171,7 +171,7 @@ class Calls:
 
 @transaction.atomic
 def _end(begun: Begun, output: Any, failed: bool) -> None:  # noqa: FBT001 -- called through read
-    """How an approved call ended, and what it gave back, in one transaction. Again it writes nothing."""
+    """Store the end and the result of an approved call together. Repeating it writes nothing."""
     detail = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     if grants.finish_effect(begun, happened=not failed, detail=detail):
         statements.insert(
@@ -183,5 +183,5 @@ def _failure(error: Exception) -> str:
     if isinstance(error, ToolFailed):
         return make_storable(str(error))
     if isinstance(error, TimeoutError) and not str(error):
-        return "It took too long and was ended."
+        return "The call timed out."
     return make_storable(f"{type(error).__name__}: {error}")

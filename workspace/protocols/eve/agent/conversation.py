@@ -1,4 +1,4 @@
-"""The conversation of a session: what each completed turn added to it, as rows."""
+"""The conversation of a session: one row for the messages of each completed turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.locking import lock_session
 from agents.models import Run
 from workspace.protocols.eve.models import EveTurn
 
-#: Statuses of a run whose turn is part of the conversation.
+#: Run statuses whose turns belong to the conversation.
 COUNTED = (RunStatus.COMPLETED, RunStatus.CONTINUED, RunStatus.WAITING_HUMAN)
 
 _KEEP = """
@@ -24,7 +24,7 @@ ON CONFLICT (run_id) DO UPDATE SET messages = EXCLUDED.messages RETURNING run_id
 
 
 def conversation_of(session_id: int) -> list[Any]:
-    """The messages so far, oldest first: pydantic-ai's, as JSON."""
+    """Return the messages so far, oldest first, as pydantic-ai's JSON."""
     return [message for turn in _TURNS.all(session_id) for message in turn.messages]
 
 
@@ -38,14 +38,14 @@ _TURNS = Prepared(
 
 
 def store_conversation(session_id: int, run_id: int, messages: list[Any]) -> None:
-    """Keep what a turn added, with its end; it counts if its run completes."""
-    told = json.dumps(messages, ensure_ascii=False)
-    statements.query(_KEEP, session_id, run_id, told)
+    """Store the new messages of a turn. They count only if its run reaches a COUNTED status."""
+    text = json.dumps(messages, ensure_ascii=False)
+    statements.query(_KEEP, session_id, run_id, text)
 
 
 @transaction.atomic
 def forget_conversation(session_id: int) -> bool:
-    """Have the agent forget what was said. False, and nothing forgotten, while a run is live."""
+    """Clear the conversation of a session. Return False and change nothing while a run is live."""
     session = lock_session(session_id)
     if Run.objects.filter(session=session, status__in=LIVE_RUNS).exists():
         return False

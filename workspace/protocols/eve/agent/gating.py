@@ -1,4 +1,4 @@
-"""Whether a proposed call waits for a person: as its tool says, and the agent's policy may ask more."""
+"""Queries that decide whether a proposed call needs approval: its tool's rule, then the policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asks.policies import versions
 
 
 def approved_tools(session_id: int) -> frozenset[str]:
-    """The tools that a person has approved in a session, by an answer that says so."""
+    """Return the names of the tools that a person has explicitly approved in a session."""
     approving = Verdict.objects.filter(
         ask__session=session_id, ask__context__has_key="eve", meaning=Meaning.APPROVE
     )
@@ -19,7 +19,7 @@ def approved_tools(session_id: int) -> frozenset[str]:
 
 
 def policy_asks(session_id: int, operation: str, params: Json) -> bool:
-    """Whether a rule of the policy in force wants a person for this call. No rule wants nobody."""
+    """Return whether a rule of the policy in force requires approval; without a rule, it does not."""
     session = Session.objects.get(pk=session_id)
     draft = AskDraft(request_key="", prompt=operation, action=ActionDraft(operation, params))
     ruling = versions.ruling_for(session, draft)
@@ -27,5 +27,5 @@ def policy_asks(session_id: int, operation: str, params: Json) -> bool:
 
 
 def is_taken(session_id: int, request_key: str) -> bool:
-    """Whether a session has been asked something under this name before."""
+    """Return whether the session already has an ask with this request key."""
     return Ask.objects.filter(session=session_id, request_key=request_key).exists()

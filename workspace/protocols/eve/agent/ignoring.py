@@ -1,7 +1,7 @@
-"""A person's message to a session whose agent waits for an answer: what waits is resolved as ignored.
+"""Close the open asks of an eve session as ignored when a person writes to the session.
 
-It happens in the transaction that takes the message, whatever door that came through, so no answer
-can slip in between. It never approves anything. Words of an agent pass nothing over.
+This happens in the transaction that stores the message, whichever interface received it, so no
+answer can arrive in between. Ignoring never approves anything. A message from an agent has no effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RUNTIME = "eve"
 
 
 def ignore_on_message(session: LockedSession, happened: Sequence[Event]) -> None:
-    """Called with a locked session and what was just recorded in it."""
+    """Ignore the open asks if one of the events just recorded is a person's message."""
     if session.agent.runtime == RUNTIME and any(
         event.kind == "message" and is_a_person(event.actor) for event in happened
     ):
@@ -32,13 +32,13 @@ def ignore_on_message(session: LockedSession, happened: Sequence[Event]) -> None
 
 
 def is_a_person(author: str) -> bool:
-    """Whether it is a person who said something, in the words of the event log."""
+    """Return whether an actor of the event log is a person."""
     return actors.is_human(author)
 
 
 @transaction.atomic
 def release_ignored(fence: Fence) -> bool:
-    """The same for a message that came before the question. False when the claim is lost."""
+    """Ignore the open asks for a message older than they are. Return False if the claim is lost."""
     session = lock_session(fence.session_id)
     run = claims.held_run(fence)
     if run is None:
@@ -49,7 +49,7 @@ def release_ignored(fence: Fence) -> bool:
 
 
 def ignore_open(session: LockedSession) -> None:
-    """Close what the agent of a locked session asked and nobody answered."""
+    """Close the open asks of a locked session and record each as withdrawn."""
     open_asks = Ask.objects.filter(session=session, status=AskStatus.OPEN, context__has_key="eve")
     for ask in open_asks.select_related("run").order_by("pk"):
         ask.run.refresh_from_db()

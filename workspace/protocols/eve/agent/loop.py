@@ -1,4 +1,4 @@
-"""One turn of the model and its tools, by pydantic-ai: it ends with words, or with what it waits for."""
+"""Drive one turn of the model and its tools with pydantic-ai, to a final text or to parked calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from workspace.protocols.eve.agent.reporter import Reporter
 from workspace.protocols.eve.agent.resolving import ResolutionState, Resolved
 
 RETRIES = 3
-"""How often a model may try again to call a tool rightly."""
+"""How often a model may retry a tool call with invalid input."""
 FINISHED = {
     "stop": "stop",
     "length": "length",
@@ -40,7 +40,10 @@ FINISHED = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelTurn:
-    """What a turn is given: ``history`` as JSON, and what became of the calls it parked on."""
+    """The input of a turn.
+
+    ``history``: earlier messages as JSON. ``resolved``: the calls that the last turn parked on.
+    """
 
     definition: toolkit.AgentDefinition
     model: Model
@@ -49,13 +52,13 @@ class ModelTurn:
     history: Sequence[Any]
     resolved: Sequence[Resolved]
     calls: Calls
-    telling: Reporter
+    reporter: Reporter
     max_steps: int
 
 
 @dataclass(frozen=True)
 class Thought:
-    """What a turn came to: words, or parked calls. ``messages`` are new ones, as JSON."""
+    """The result of a turn: text, or parked calls. ``messages`` are the new ones, as JSON."""
 
     words: str
     parked: tuple[Parked, ...]
@@ -64,9 +67,9 @@ class Thought:
 
 
 async def think(job: ModelTurn) -> Thought:
-    """Take the turn. Raises whatever the model does, and pydantic-ai's own exceptions."""
-    history, results = _gone_on(job)
-    job.telling.begin_step()
+    """Take the turn. Raises the model's exceptions and pydantic-ai's own."""
+    history, results = _history(job)
+    job.reporter.begin_step()
     async with _agent(job.definition).iter(
         job.prompt or (None if history else prompts.BEGIN),
         model=job.model,
@@ -76,16 +79,17 @@ async def think(job: ModelTurn) -> Thought:
         usage_limits=UsageLimits(request_limit=job.max_steps),
         instructions=job.instructions or None,
     ) as run:
-        await _follow(run, job.telling, streams=_streams(job.model))
+        await _follow(run, job.reporter, streams=_streams(job.model))
     if run.result is None:
         raise RuntimeError("the model's turn has no end")
     return _thought(run, job.calls)
 
 
-def _gone_on(job: ModelTurn) -> tuple[list[ModelMessage], DeferredToolResults | None]:
-    """The conversation so far, and the results that it waits for.
+def _history(job: ModelTurn) -> tuple[list[ModelMessage], DeferredToolResults | None]:
+    """Return the conversation so far and the results that it waits for.
 
-    One that does not wait for exactly these calls is closed as it is: nothing is run for it.
+    If its last response did not propose these calls, the conversation is repaired without results,
+    and none of the calls is run.
     """
     history = ModelMessagesTypeAdapter.validate_python(list(job.history))
     spoken = next((one for one in reversed(history) if isinstance(one, ModelResponse)), None)
@@ -95,47 +99,47 @@ def _gone_on(job: ModelTurn) -> tuple[list[ModelMessage], DeferredToolResults | 
     return repair_messages(history), None
 
 
-async def _follow(run: AgentRun[Calls, Any], telling: Reporter, *, streams: bool) -> None:
-    """Drive the turn from node to node, telling what happens between them."""
+async def _follow(run: AgentRun[Calls, Any], reporter: Reporter, *, streams: bool) -> None:
+    """Drive the turn from node to node and report the steps."""
     answered: ModelResponse | None = None
     async for node in run:
         if answered is not None:
-            telling.end_step(_reason(answered), _used(answered))
+            reporter.end_step(_reason(answered), _used(answered))
             answered = None
         if Agent.is_model_request_node(node):
-            telling.begin_step()
+            reporter.begin_step()
             if streams:
-                await _listen(node, run, telling)
+                await _listen(node, run, reporter)
         elif Agent.is_call_tools_node(node) and node.tool_call_results is None:
             answered = node.model_response
-            _tell_response(answered, telling, was_heard=streams)
+            _report_response(answered, reporter, was_streamed=streams)
     if answered is not None:
-        telling.end_step(_reason(answered), _used(answered))
+        reporter.end_step(_reason(answered), _used(answered))
 
 
 def _streams(model: Model) -> bool:
-    """Whether a model can be heard while it speaks. A scripted one need not."""
+    """Return whether a model can stream its text. A scripted one may not."""
     return not isinstance(model, FunctionModel) or model.stream_function is not None
 
 
 async def _listen(
-    node: ModelRequestNode[Calls, Any], run: AgentRun[Calls, Any], telling: Reporter
+    node: ModelRequestNode[Calls, Any], run: AgentRun[Calls, Any], reporter: Reporter
 ) -> None:
     async with node.stream(run.ctx) as pieces:
         async for event in pieces:
             if event.event_kind == "part_start" and event.part.part_kind == "text":
-                telling.says(event.part.content)
+                reporter.says(event.part.content)
             elif event.event_kind == "part_delta" and event.delta.part_delta_kind == "text":
-                telling.says(event.delta.content_delta)
+                reporter.says(event.delta.content_delta)
 
 
-def _tell_response(response: ModelResponse, telling: Reporter, *, was_heard: bool) -> None:
+def _report_response(response: ModelResponse, reporter: Reporter, *, was_streamed: bool) -> None:
     for part in response.parts:
         if part.part_kind == "thinking":
-            telling.thinks(part.content)
-        elif part.part_kind == "text" and not was_heard:
-            telling.says(part.content)
-    telling.completed(_reason(response))
+            reporter.thinks(part.content)
+        elif part.part_kind == "text" and not was_streamed:
+            reporter.says(part.content)
+    reporter.completed(_reason(response))
 
 
 def _reason(response: ModelResponse) -> str:
@@ -150,7 +154,7 @@ def _used(response: ModelResponse) -> dict[str, int]:
 
 
 def _thought(run: AgentRun[Calls, Any], calls: Calls) -> Thought:
-    assert run.result is not None  # noqa: S101 -- think has seen to it; this tells the type
+    assert run.result is not None  # noqa: S101 -- think() has checked it; this narrows the type
     output, usage = run.result.output, run.usage
     asked = [*output.approvals, *output.calls] if isinstance(output, DeferredToolRequests) else []
     messages = ModelMessagesTypeAdapter.dump_python(run.result.new_messages(), mode="json")
@@ -167,7 +171,7 @@ def _thought(run: AgentRun[Calls, Any], calls: Calls) -> Thought:
 
 
 def _results(resolved: Sequence[Resolved]) -> DeferredToolResults | None:
-    """What became of the parked calls, for the model. An approved one is run by ``Calls``."""
+    """Return the results of the parked calls for the model. ``Calls`` runs the approved ones."""
     if not resolved:
         return None
     results = DeferredToolResults()
@@ -184,17 +188,17 @@ def _results(resolved: Sequence[Resolved]) -> DeferredToolResults | None:
     return results
 
 
-#: What is inside is checked by the tool itself; what is no object goes back to the model at once.
+#: Accepts any JSON object, which the tool then checks; anything else goes straight back to the model.
 _OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 _made: dict[int, tuple[toolkit.AgentDefinition, Agent[Calls, Any]]] = {}
 
 
 def _agent(definition: toolkit.AgentDefinition) -> Agent[Calls, Any]:
-    """pydantic-ai's agent of a definition, made once."""
-    found = _made.get(id(definition))
-    if found is None or found[0] is not definition:
-        found = _made[id(definition)] = (definition, _make(definition))
-    return found[1]
+    """Return pydantic-ai's agent for a definition, created once per definition."""
+    cached = _made.get(id(definition))
+    if cached is None or cached[0] is not definition:
+        cached = _made[id(definition)] = (definition, _make(definition))
+    return cached[1]
 
 
 def _make(definition: toolkit.AgentDefinition) -> Agent[Calls, Any]:
@@ -212,7 +216,7 @@ def _make(definition: toolkit.AgentDefinition) -> Agent[Calls, Any]:
 
 
 def _tool(tool: toolkit.Tool) -> ModelTool[Calls]:
-    """One after the other, so that what a step did is told in the order it was called in."""
+    """Wrap a tool for pydantic-ai. Calls run in sequence, so results are reported in call order."""
     made = ModelTool.from_schema(
         _calling(tool), tool.name, tool.description, tool.schema, takes_ctx=True, sequential=True
     )

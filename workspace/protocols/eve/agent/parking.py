@@ -1,4 +1,4 @@
-"""What a turn parks on: calls that wait for an approval, and questions; and the asks they become."""
+"""Parked calls (those that wait for an approval, and questions) and the asks drafted from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Kind = Literal["tool-approval", "question"]
 
 @dataclass(frozen=True)
 class Parked:
-    """A call that a person is asked about. ``request_key`` stays the same as long as it waits."""
+    """A call that waits for a person. ``request_key`` stays the same while it waits."""
 
     call_id: str
     tool_name: str
@@ -38,19 +38,19 @@ class Parked:
 
 
 def parked_in(session_data: dict[str, Any]) -> list[Parked]:
-    """What a session waits for, as its last turn left it."""
+    """Return the calls that the last turn of a session parked on."""
     own = session_data.get("eve")
-    kept = own.get("parked") if isinstance(own, dict) else None
-    return [Parked(**{**one, "input": binding.restore_params(one["input"])}) for one in kept or []]
+    rows = own.get("parked") if isinstance(own, dict) else None
+    return [Parked(**{**row, "input": binding.restore_params(row["input"])}) for row in rows or []]
 
 
 def new_approval_key() -> str:
-    """The id of an approval, in the protocol's form. It cannot be guessed."""
+    """Return a new, unguessable approval id in the form of the protocol."""
     return "aitxt-" + "".join(secrets.choice(_BASE62) for _ in range(24))
 
 
 def draft_of(parked: Parked, tool: Tool | None = None) -> AskDraft:
-    """The ask that a parked call becomes. Raises BadDraft if it cannot be asked."""
+    """Draft the ask of a parked call. Raises BadDraft if it cannot be asked."""
     draft = _question(parked) if parked.kind == "question" else _approval(parked, tool)
     validation.check_draft(draft)
     return draft
@@ -92,7 +92,7 @@ def _style(word: str) -> Style:
 
 
 def _context(parked: Parked, display: str, *, allow_freeform: bool) -> dict[str, Any]:
-    """What the protocol's own door shows of the request."""
+    """Return the request as the eve endpoint shows it, for the context of the ask."""
     return {
         "eve": {
             "callId": parked.call_id,

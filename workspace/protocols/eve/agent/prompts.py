@@ -1,4 +1,4 @@
-"""What a turn tells the model: who it is, and what has come since its last turn."""
+"""Build the prompts of a turn: the instructions, and the input since the last turn."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ BEGIN = "Begin."
 
 
 def instructions_prompt(definition: AgentDefinition, turn: Turn) -> str:
-    """The definition's instructions, and what the owner has given the agent to do."""
+    """Return the definition's instructions followed by the agent's mission and contract."""
     parts = [definition.instructions, turn.agent.mission, turn.agent.contract]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
 def given_prompt(turn: Turn, resolved: Sequence[Resolved]) -> list[str]:
-    """What came with a turn, in words."""
-    return [words for one in turn.given if (words := _told(one, resolved))]
+    """Return the inbox items of a turn as text, one string per item."""
+    return [text for item in turn.given if (text := _item_text(item, resolved))]
 
 
 def approvals_prompt(resolved: Sequence[Resolved]) -> list[str]:
-    """What people said with their approvals, and what they changed."""
-    return [words for one in resolved if (words := _with_approval(one))]
+    """Return the notes that came with approvals, and the inputs that people changed."""
+    return [text for call in resolved if (text := _with_approval(call))]
 
 
 def _with_approval(one: Resolved) -> str:
@@ -39,14 +39,14 @@ def _with_approval(one: Resolved) -> str:
     return "\n".join(parts)
 
 
-def _told(one: Given, resolved: Sequence[Resolved]) -> str:
-    """Empty for a verdict on a parked call: the call's own result tells that."""
-    if one.kind == "message":
-        return one.body
-    if one.kind != "verdict":
-        return texts.mail(one.author, one.body)
-    key = str(one.data.get("request_key", ""))
-    waited_for = {found.parked.request_key for found in resolved}
-    if key.partition("~")[0] in waited_for or (resolved and key.startswith("effect:")):
+def _item_text(item: Given, resolved: Sequence[Resolved]) -> str:
+    """Return "" for a verdict on a parked call: the result of the call reports it."""
+    if item.kind == "message":
+        return item.body
+    if item.kind != "verdict":
+        return texts.mail(item.author, item.body)
+    key = str(item.data.get("request_key", ""))
+    parked_keys = {call.parked.request_key for call in resolved}
+    if key.partition("~")[0] in parked_keys or (resolved and key.startswith("effect:")):
         return ""
-    return texts.answered(str(one.data.get("prompt", "")), one.body)
+    return texts.answered(str(item.data.get("prompt", "")), item.body)

@@ -1,4 +1,4 @@
-"""The built-in tool ``ask_question``: what a model may ask its owner, checked before anybody sees it."""
+"""The built-in tool ``ask_question``: its schema, and the check of its input before it is asked."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from workspace.toolkit import BadInput
 
 NAME = "ask_question"
 DESCRIPTION = (
-    "Ask your owner a question and wait for the answer. Offer options where there are some; "
-    "with allowFreeform, or without options, they may answer in words of their own."
+    "Ask your owner a question and wait for the answer. Offer options if there are any; "
+    "with allowFreeform, or without options, the owner may answer in free text."
 )
 
 
 class Offered(BaseModel):
-    """One answer to choose. Without an id its label stands for it."""
+    """One answer to choose from. Without an id, the label is the id."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -35,11 +35,11 @@ class EveQuestion(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
 
     prompt: Annotated[str, Field(min_length=1, description="The question to put to the owner.")]
-    options: list[Offered] = Field(default=[], description="Choices to offer, if there are some.")
+    options: list[Offered] = Field(default=[], description="Choices to offer, if there are any.")
     allow_freeform: bool = Field(
         default=False,
         alias="allowFreeform",
-        description="Whether the owner may answer in words instead of choosing.",
+        description="Whether the owner may answer in free text instead of choosing.",
     )
 
 
@@ -48,7 +48,7 @@ def question_schema() -> dict[str, Any]:
 
 
 def check_question(given: object) -> dict[str, Any]:
-    """A question as JSON, without what it does not say. Raises BadInput, naming the field."""
+    """Return a question as JSON, without unset fields. Raises BadInput, which names the field."""
     try:
         question = EveQuestion.model_validate_json(json.dumps(given))
     except (ValidationError, TypeError, ValueError, RecursionError) as error:
@@ -58,7 +58,7 @@ def check_question(given: object) -> dict[str, Any]:
 
 def _in_words(error: Exception) -> str:
     if not isinstance(error, ValidationError):
-        return "The question is no JSON."
+        return "The question is not valid JSON."
     return "; ".join(
         f"{'.'.join(str(part) for part in flaw['loc']) or 'input'}: {flaw['msg']}"
         for flaw in error.errors(include_url=False, include_input=False)[:10]

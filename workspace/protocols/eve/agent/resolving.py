@@ -1,4 +1,4 @@
-"""What became of each call that a turn parked on, as the rows tell it: the rows are the truth."""
+"""Resolve the calls that a turn parked on, from the rows of their asks, grants and effects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workspace.protocols.eve.agent import texts
 from workspace.protocols.eve.agent.parking import Parked
 from workspace.protocols.eve.models import EveResult
 
-#: What came of an approval, from its ask on.
+#: Relations from an ask to the outcome of its approval.
 EFFECT = ("grant__redemption__effect__asked", "grant__redemption__eve_result")
 
 
 class ResolutionState(Enum):
-    """``WAITS``: a person has still to answer. ``LOOKS``: a person has still to say what happened."""
+    """``WAITS``: nobody has answered yet. ``LOOKS``: the owner has not yet reported what happened."""
 
     WAITS = "waits"
     LOOKS = "looks"
@@ -35,11 +35,11 @@ class ResolutionState(Enum):
 
 @dataclass(frozen=True)
 class Resolved:
-    """A parked call and what became of it.
+    """A parked call and its state.
 
-    ``params`` are what was approved, ``by`` whom, ``note`` what they said with it, ``words`` what the
-    model is told of a refusal, ``output`` what a call that ended before gave back, ``answer`` the
-    result of a question.
+    ``params``: the approved input. ``by``: the username of the approver. ``note``: their note.
+    ``words``: the refusal as the model reads it. ``output``: the result of a call that has already
+    ended. ``answer``: the result of a question.
     """
 
     parked: Parked
@@ -58,7 +58,7 @@ class Resolved:
 
 
 def resolve_parked(session_id: int, parked: Sequence[Parked]) -> list[Resolved]:
-    """Where each parked call of a session stands. A call that was begun and not ended is asked about."""
+    """Resolve the parked calls of a session. The owner is asked about each effect without an end."""
     interrupted.ask_about_session(session_id)
     return [_resolve(session_id, one) for one in parked]
 
@@ -86,7 +86,7 @@ def _decided(parked: Parked, ask: Ask) -> Resolved:
 
 
 def _newest(session_id: int, request_key: str) -> Ask | None:
-    """The ask that stands for a request now, with all that came of it. It may have been asked again."""
+    """Return the newest ask of a request, which may have been asked again, with its relations."""
     ask = _NAMED.first(session_id, request_key)
     while (later := raising.successor_of(ask)) is not None:
         ask = _ASK.first(later.pk)
@@ -105,7 +105,7 @@ _NAMED = Prepared(
 
 
 def _closed(parked: Parked, ask: Ask) -> Resolved:
-    """Closed without an answer: nothing is approved, and a question has none."""
+    """Resolve an ask closed without an answer: a call is refused, a question is ignored."""
     if parked.kind == "question":
         return Resolved(parked, ResolutionState.ANSWERED, answer={"status": "ignored"})
     if ask.status == AskStatus.EXPIRED:
@@ -144,10 +144,10 @@ def _granted(parked: Parked, grant: Grant, verdict: Verdict) -> Resolved:
 
 
 def _unknown(parked: Parked, asked: Ask | None) -> Resolved:
-    """Whether it happened is for the owner to say."""
+    """Resolve an effect with an unknown end from the owner's finding, if there is one yet."""
     if asked is None or asked.status == AskStatus.OPEN:
         return Resolved(parked, ResolutionState.LOOKS)
     verdict = Verdict.objects.filter(ask=asked).first()
-    said = (verdict.option_label, verdict.text) if verdict else ()
-    words = texts.looked(" — ".join(part for part in said if part))
+    finding = (verdict.option_label, verdict.text) if verdict else ()
+    words = texts.looked(" — ".join(part for part in finding if part))
     return Resolved(parked, ResolutionState.ENDED, output=words, failed=True)

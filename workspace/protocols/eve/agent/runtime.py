@@ -1,10 +1,10 @@
-"""The runtime ``eve``: an agent defined in Python, a turn of which is one go of its model and tools.
+"""The runtime ``eve``: take one turn of an agent defined in Python, its model and its tools.
 
-A turn that needs an approval or an answer parks: what it waits for are rows, and nothing runs. The
-next turn looks at those rows and goes on where it was.
+A turn that needs an approval or an answer parks: the calls it waits for are stored, and nothing
+runs. The next turn reads their state and continues from there.
 
-What it notes for the protocol's door is told by ``telling``. Denied and ignored calls are not among
-it: the door tells those from what was decided, since that is before the turn which goes on.
+``reporter`` emits the events that the eve endpoint shows. Denied and ignored calls are not among
+them: the endpoint derives those from the verdicts, which come before the turn that continues.
 """
 
 from __future__ import annotations
@@ -42,14 +42,17 @@ if TYPE_CHECKING:
 
     from workspace.protocols.eve.agent.loop import Thought
 
-#: When a quota is there again if its vendor does not say, and the longest that one is believed.
+#: Wait after a rate limit if the vendor names no time, and the longest wait that is honoured.
 LIMIT_PASSES = timedelta(minutes=5)
 LONGEST_WAIT = timedelta(days=1)
 Reader = Callable[..., Awaitable[Any]]
 
 
 class EveRuntime:
-    """Runs agents that are defined in Python. ``read`` does database work from the event loop."""
+    """Run agents defined in Python.
+
+    ``read`` runs repeatable database work from the event loop, ``once`` work that is not repeatable.
+    """
 
     key = ignoring.RUNTIME
     settings_model: type[BaseModel] = EveSettings
@@ -70,15 +73,15 @@ class EveRuntime:
             yield permanent_failure(str(error))
             return
         go = _Go(turn, settings, definition, model, read=self._read, once=self._once)
-        async with aclosing(_told_by(go.take)) as telling:
-            async for event in telling:
+        async with aclosing(_events_of(go.take)) as events:
+            async for event in events:
                 yield event
 
 
-async def _told_by(
+async def _events_of(
     work: Callable[[Callable[[TurnEvent], None]], Awaitable[Ended]],
 ) -> AsyncGenerator[TurnEvent, None]:
-    """What some work tells while it goes on, and its end. It is cancelled when nobody listens."""
+    """Yield the events that ``work`` reports, then its result. Closing the generator cancels it."""
     queue: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
     task = asyncio.ensure_future(work(queue.put_nowait))
     task.add_done_callback(lambda _: queue.put_nowait(None))
@@ -108,29 +111,29 @@ class _Go:
         self._model, self._read, self._once = model, read, once
         self._own = dict(turn.session_data.get("eve") or {})
 
-    async def take(self, tell: Callable[[TurnEvent], None]) -> Ended:
-        """Go on from what is waited for, if all of it is settled; otherwise go on waiting."""
+    async def take(self, emit: Callable[[TurnEvent], None]) -> Ended:
+        """Continue if every parked call is settled; otherwise keep waiting."""
         turn = self._turn
         resolved = await self._resolve()
-        said = [*self._own.get("held", []), *prompts.given_prompt(turn, resolved)]
-        if any(one.is_open for one in resolved):
-            return self._waits_on(resolved, said)
-        telling = Reporter(
-            tell, prefix=f"{turn.run_id}.{turn.epoch}.", model_id=self._model.model_name
+        prompt_parts = [*self._own.get("held", []), *prompts.given_prompt(turn, resolved)]
+        if any(call.is_open for call in resolved):
+            return self._waits_on(resolved, prompt_parts)
+        reporter = Reporter(
+            emit, prefix=f"{turn.run_id}.{turn.epoch}.", model_id=self._model.model_name
         )
         try:
             async with asyncio.timeout(self._settings.wall_clock_seconds):
-                told = [*prompts.approvals_prompt(resolved), *said]
-                thought = await self._think(telling, resolved, told)
-        except Exception as error:  # noqa: BLE001 -- sorted into what trying again changes and what not
-            telling.broke(type(error).__name__, str(error))
+                prompt_parts = [*prompts.approvals_prompt(resolved), *prompt_parts]
+                thought = await self._think(reporter, resolved, prompt_parts)
+        except Exception as error:  # noqa: BLE001 -- classified by whether a retry can help
+            reporter.broke(type(error).__name__, str(error))
             return self._broke(error)
-        tell(Usage(dict(thought.usage)))
+        emit(Usage(dict(thought.usage)))
         keep = partial(conversation.store_conversation, messages=thought.messages)
         return replace(self._ended(thought), keep=keep)
 
     async def _resolve(self) -> list[Resolved]:
-        """Where the parked calls stand. A person's message ends the waiting, without approving."""
+        """Resolve the parked calls. A person's message closes those that wait, and approves nothing."""
         turn, parked = self._turn, parked_in(self._turn.session_data)
         if not parked:
             return []
@@ -144,34 +147,36 @@ class _Go:
             resolved = await self._read(resolve_parked, turn.session_id, parked)
         return resolved
 
-    def _waits_on(self, resolved: list[Resolved], said: list[str]) -> Ended:
-        """Ask again what nobody has answered. What came meanwhile is told once all is answered."""
+    def _waits_on(self, resolved: list[Resolved], held: list[str]) -> Ended:
+        """Keep the open asks. ``held`` input reaches the model once all of them are answered."""
         waiting = [one.parked for one in resolved if one.state is ResolutionState.WAITS]
         return self._end(
             Outcome.BLOCKED,
             asks=waiting,
             parked=[one.parked for one in resolved],
-            held=said,
+            held=held,
         )
 
-    async def _think(self, telling: Reporter, resolved: list[Resolved], said: list[str]) -> Thought:
+    async def _think(
+        self, reporter: Reporter, resolved: list[Resolved], prompt_parts: list[str]
+    ) -> Thought:
         from workspace.protocols.eve.agent import loop
         from workspace.protocols.eve.agent.calls import Calls
 
         turn = self._turn
         history = await self._read(conversation.conversation_of, turn.session_id)
-        if not said and not resolved:
-            said = [turn.agent.mission or prompts.BEGIN]
+        if not prompt_parts and not resolved:
+            prompt_parts = [turn.agent.mission or prompts.BEGIN]
         return await loop.think(
             loop.ModelTurn(
                 definition=self._definition,
                 model=self._model,
                 instructions=prompts.instructions_prompt(self._definition, turn),
-                prompt="\n\n".join(said) or None,
+                prompt="\n\n".join(prompt_parts) or None,
                 history=history,
                 resolved=resolved,
-                calls=Calls(turn, resolved, telling, read=self._read, once=self._once),
-                telling=telling,
+                calls=Calls(turn, resolved, reporter, read=self._read, once=self._once),
+                reporter=reporter,
                 max_steps=self._settings.max_steps,
             )
         )
@@ -200,18 +205,18 @@ class _Go:
         )
 
     def _broke(self, error: Exception) -> Ended:
-        """Whether trying again may help. What was approved and done is not done again."""
+        """End a failed turn; give up if a retry cannot help. A retry repeats no approved effect."""
         if isinstance(error, ClaimLost):
             raise error
-        words = f"{type(error).__name__}: {error}"[:2000]
+        message = f"{type(error).__name__}: {error}"[:2000]
         if isinstance(error, TimeoutError):
-            words = f"The turn took longer than {self._settings.wall_clock_seconds:g} seconds."
+            message = f"The turn took longer than {self._settings.wall_clock_seconds:g} seconds."
         if model_registry.is_limit(error):
             wait = getattr(error, "retry_after", None) or LIMIT_PASSES.total_seconds()
             later = datetime.now(UTC) + timedelta(seconds=min(wait, LONGEST_WAIT.total_seconds()))
-            return Ended(outcome=Outcome.RATE_LIMITED, error=words, retry_at=later)
+            return Ended(outcome=Outcome.RATE_LIMITED, error=message, retry_at=later)
         last = self._turn.failures + 1 >= self._settings.max_attempts
-        ended = Ended(outcome=Outcome.RETRYABLE_ERROR, error=words)
+        ended = Ended(outcome=Outcome.RETRYABLE_ERROR, error=message)
         return replace(ended, give_up=last or model_registry.is_for_good(error))
 
 

@@ -1,7 +1,7 @@
-"""Runs a tool that is a plain function beside the event loop, in a thread of its own.
+"""Run a synchronous tool in its own daemon thread.
 
-It is no thread of the worker's pool: a tool that takes long holds up neither database work nor a
-worker that shuts down. Nothing can stop it, so whoever stops waiting does not know how it ended.
+The thread does not belong to the worker's pool, so a slow tool delays neither database work nor the
+shutdown of the worker. A thread cannot be stopped: after a timeout the tool's result is unknown.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from django.db import connections
 
 
 async def run_in_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """What the function returns. Raises what it raises."""
+    """Call a function in a new thread. Return its result, or raise its exception."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
     def work() -> None:
         try:
             result = function(**arguments)
-        except BaseException as error:  # noqa: BLE001 -- it is raised again where it is waited for
-            _tell(loop, done, done.set_exception, error)
+        except BaseException as error:  # noqa: BLE001 -- raised again by the caller that awaits it
+            _resolve(loop, done, done.set_exception, error)
         else:
-            _tell(loop, done, done.set_result, result)
+            _resolve(loop, done, done.set_result, result)
         finally:
             connections.close_all()
 
@@ -34,17 +34,17 @@ async def run_in_thread(function: Callable[..., Any], arguments: dict[str, Any])
     return await done
 
 
-def _tell(
+def _resolve(
     loop: asyncio.AbstractEventLoop,
     done: asyncio.Future[Any],
-    how: Callable[[Any], None],
-    what: Any,
+    setter: Callable[[Any], None],
+    value: Any,
 ) -> None:
-    """Hand over how it ended, unless nobody waits for it any more."""
+    """Resolve the future on its event loop, unless the caller stopped waiting."""
 
-    def hand_over() -> None:
+    def set_if_pending() -> None:
         if not done.done():
-            how(what)
+            setter(value)
 
     with contextlib.suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(hand_over)
+        loop.call_soon_threadsafe(set_if_pending)

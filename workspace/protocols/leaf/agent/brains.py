@@ -1,4 +1,4 @@
-"""Which model thinks for a leaf agent. Any that pydantic-ai knows, and one that needs no network."""
+"""The models of a leaf agent: any that pydantic-ai knows, and a scripted one without a network."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ SCRIPTED = "scripted"
 
 
 def model_named(name: str) -> Model:
-    """The model of that name. Raises NoSuchModel, which trying again does not change."""
+    """Return the model of that name. Raises NoSuchModel, which no retry can fix."""
     if name.startswith(f"{SCRIPTED}:"):
         return scripted(_seconds(name.partition(":")[2]))
     return model_registry.model_named(name)
 
 
 def chosen(own: str, others: dict[str, str], asked: str) -> str:
-    """The model of a session: what its envelope asks for if its agent offers that, else the agent's."""
+    """Return the model that the session asks for if the agent offers it, else the agent's own."""
     return others.get(asked, own)
 
 
 def scripted(seconds: float = 0) -> Model:
-    """Asks where a gate is wanted, asks again after a rejection, and flags ``eval(``.
+    """Return a model that requests required gates, asks again if rejected, and flags ``eval(``.
 
-    ``scripted:2.5`` thinks for so many seconds first.
+    ``seconds`` is its delay before each response, written ``scripted:2.5`` in a model name.
     """
     from pydantic_ai.models.function import FunctionModel
 
@@ -50,7 +50,7 @@ def _seconds(text: str) -> float:
     try:
         return min(max(float(text), 0), 3600)
     except ValueError as error:
-        raise NoSuchModel(f"“{text}” is no number of seconds to think for.") from error
+        raise NoSuchModel(f"“{text}” is not a number of seconds to think for.") from error
 
 
 register_model(SCRIPTED, scripted)
@@ -73,8 +73,8 @@ def _move(prompts: Sequence[str], tools: set[str]) -> tuple[str, dict[str, Any]]
         return "submit_verdict", {"item_id": item, "verdict": verdict, "reason": reason}
     summary = f"I looked for `{pattern}` in {_after('File ', prompts).rpartition(': ')[2]}."
     if last.startswith("Human decision: REJECTED. "):
-        words = last.splitlines()[0].removeprefix("Human decision: REJECTED. ")
-        summary = f"{summary} Revised after the rejection: {words}"
+        feedback = last.splitlines()[0].removeprefix("Human decision: REJECTED. ")
+        summary = f"{summary} Revised after the rejection: {feedback}"
     elif last.startswith("A message from the owner"):
         summary = f"{summary} With your message in mind: {last.partition(chr(10))[2]}"
     return "request_approval", {
@@ -93,5 +93,5 @@ def _prompts(messages: Sequence[ModelMessage]) -> list[str]:
 
 
 def _after(label: str, prompts: Sequence[str]) -> str:
-    found = re.search(rf"^{re.escape(label)}(.*)$", prompts[0], re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(rf"^{re.escape(label)}(.*)$", prompts[0], re.MULTILINE)
+    return match[1] if match else ""

@@ -1,7 +1,7 @@
-"""The state machine in front of every turn: what a session's gates and decisions call for.
+"""The state machine of a session: derive the next step from its gates and decisions.
 
-Pure, over what the log of a session holds. The door asks it before it starts anything, the runtime
-before it calls a model, so both say the same.
+The functions are pure and read only the log of the session. The server calls them before it starts
+a run, and the runtime before it calls a model, so both agree.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from workspace.protocols.leaf.wire import ABORT, APPROVE, GateDecision
 
 @dataclass(frozen=True)
 class GateRequest:
-    """A gate: what was done, and what comes next if a person agrees. ``over`` without a decision
-    means that it was taken back, expired, or asked anew."""
+    """A gate: what the agent did, and what it will do if a person approves.
+
+    ``over`` without a decision: the gate was withdrawn, expired, or asked again.
+    """
 
     gate_id: int
     summary: str
@@ -33,7 +35,7 @@ class GateState:
 
 @dataclass(frozen=True)
 class Seed:
-    """Drive the agent with this prompt; ``record`` is the decision that it carries for the first time."""
+    """Run the agent with this prompt. ``record`` is the decision that it delivers for the first time."""
 
     prompt: str
     record: GateDecision | None = None
@@ -63,7 +65,7 @@ def state_of(requests: Sequence[GateRequest], decisions: Sequence[GateDecision])
 
 
 def next_step(state: GateState, decision: GateDecision | None, fresh: str) -> Step:
-    """What to do now. ``fresh`` is the prompt of a session that was never decided about."""
+    """Return the next step. ``fresh`` is the prompt of a session without any decision."""
     if state.pending is not None:
         if decision is None or decision.gate_id != state.pending.gate_id:
             return Paused(state.pending)
@@ -81,10 +83,10 @@ def next_step(state: GateState, decision: GateDecision | None, fresh: str) -> St
 def may_submit(
     last: GateDecision | None, *, require_approval: bool, withheld: bool = False
 ) -> bool:
-    """Whether the agent is given ``submit_verdict`` at all.
+    """Return whether the agent is offered ``submit_verdict``.
 
-    After a decision only an approval lets it finish, whatever the item says. ``withheld`` means that
-    it asked for a gate which was then closed without a decision.
+    After a decision only an approval allows it, whatever the item says. ``withheld``: the agent
+    requested a gate that was closed without a decision.
     """
     if withheld:
         return False

@@ -1,7 +1,7 @@
-"""One turn of a leaf agent: a prompt, its tools, and what came of it.
+"""Take one turn of a leaf agent: prompt the model, run its tools, and return the result.
 
-Both protocol tools end the turn where they are called. Nothing that is called beside or after
-``request_approval`` is carried out, and a verdict beside it is not taken: the gate comes first.
+Both protocol tools end the turn. No tool called with or after ``request_approval`` is run, and a
+verdict in the same response is rejected: the gate comes first.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 LONGEST_REQUEST = 16_000
 RETRIES = 3
-"""How often an agent may try again to call a tool rightly."""
+"""How often an agent may retry a tool call with invalid input."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The agent called ``request_approval``: the turn is over and waits for a person."""
+    """The agent called ``request_approval``: the turn is over and the session waits for a person."""
 
     summary: str
     proposed_action: str
@@ -45,7 +45,7 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Failed:
-    """The turn ended without a result, and would again: no_verdict or invalid_verdict."""
+    """The turn ended without a result and a retry would not help: no_verdict or invalid_verdict."""
 
     reason: Literal["no_verdict", "invalid_verdict"]
     message: str
@@ -53,7 +53,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Broke:
-    """The model could not be asked. ``limited``: a quota is used up. ``for_good``: settings are wrong."""
+    """The model call failed. ``limited``: a quota is used up. ``for_good``: the settings are wrong."""
 
     message: str
     limited: bool = False
@@ -62,7 +62,7 @@ class Broke:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What a turn came to, and the whole conversation as JSON for the next one."""
+    """The result of a turn, and the whole conversation as JSON for the next one."""
 
     result: Asked | Submitted | Failed | Broke
     messages: list[Any] | None = None
@@ -73,7 +73,7 @@ Told = Said | Step | Usage | Reviewed
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """What a turn is given. ``files`` is where the agent may read, if anywhere."""
+    """The input of a turn. ``files`` is the volume that the agent may read, if any."""
 
     item_id: str
     prompt: str
@@ -92,16 +92,16 @@ class _Turn:
 
 
 async def review_item(job: Review) -> AsyncGenerator[Told, None]:
-    """Take the turn; tells what happens, and last what came of it. Never raises for what a model does."""
+    """Take the turn: yield its events, then its result. Failures of the model are results too."""
     turn = _Turn()
     try:
-        async with aclosing(_converse(job, turn)) as telling:
-            async for told in telling:
-                yield told
+        async with aclosing(_converse(job, turn)) as events:
+            async for event in events:
+                yield event
     except TimeoutError:
-        yield Reviewed(Broke(f"The turn took longer than {job.seconds:g} seconds and was ended."))
-    except Exception as error:  # noqa: BLE001 -- sorted into what a retry changes and what not
-        yield Reviewed(_sorted(error, job, turn))
+        yield Reviewed(Broke(f"The turn was stopped after {job.seconds:g} seconds."))
+    except Exception as error:  # noqa: BLE001 -- classified by whether a retry can help
+        yield Reviewed(_classify(error, job, turn))
 
 
 async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
@@ -112,7 +112,7 @@ async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
     model = brains.model_named(job.model)
     history = ModelMessagesTypeAdapter.validate_python(list(job.messages)) or None
     limits = UsageLimits(request_limit=job.turns)
-    told: list[Said | Step] = []
+    pending: list[Said | Step] = []
     async with agent.iter(
         job.prompt,
         model=model,
@@ -122,14 +122,14 @@ async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
         timeout=job.seconds,
     ) as run:
         async for node in run:
-            for one in told:
-                yield one
-            told = []
+            for event in pending:
+                yield event
+            pending = []
             if agent.is_call_tools_node(node):
                 turn.tried += [call.tool_name for call in node.model_response.tool_calls]
-                told = _told(node.model_response, job.call_prefix)
-    for one in told:  # beside the usage: both are written at once
-        yield one
+                pending = _events_in(node.model_response, job.call_prefix)
+    for event in pending:  # held until now, so that they are written together with the usage
+        yield event
     if run.result is None:
         raise RuntimeError("the model's turn has no end")
     yield Usage(_used(run.usage))
@@ -138,16 +138,18 @@ async def _converse(job: Review, turn: _Turn) -> AsyncGenerator[Told, None]:
         result = Failed("no_verdict", "The agent ended its turn without a verdict.")
     yield Reviewed(
         result,
-        make_storable(ModelMessagesTypeAdapter.dump_python(_in_words(messages), mode="json")),
+        make_storable(
+            ModelMessagesTypeAdapter.dump_python(_with_protocol_results(messages), mode="json")
+        ),
     )
 
 
 @lru_cache(maxsize=4)
 def _agent(*, may_submit: bool, reads: bool) -> Agent[Review, Any]:
-    """The agent of each kind of turn; what differs from turn to turn is in its ``Review``."""
+    """Return pydantic-ai's agent for a kind of turn. Everything else is in the turn's ``Review``."""
     from pydantic_ai import Agent, RunContext, Tool
 
-    # The library reads these at run time, where annotations are text only.
+    # pydantic-ai resolves annotations at run time, when RunContext is not in this module's globals.
     for tool in (_submit_verdict, _read):
         tool.__annotations__["ctx"] = RunContext[Review]
     return Agent(
@@ -161,9 +163,9 @@ def _agent(*, may_submit: bool, reads: bool) -> Agent[Review, Any]:
 
 
 def _ends(*, may_submit: bool) -> list[ToolOutput[Any]]:
-    """The tools that end a turn. ``submit_verdict`` is not even offered before its time.
+    """Return the tools that end a turn; ``submit_verdict`` only if it is allowed.
 
-    They are asynchronous, or the library would take each into a thread of its own.
+    They are coroutine functions: pydantic-ai would run a plain function in a thread.
     """
     from pydantic_ai import ToolOutput
 
@@ -194,10 +196,10 @@ async def _request_approval(summary: str, proposed_action: str) -> Asked:
     if is_blank(summary) or is_blank(proposed_action):
         raise ModelRetry(texts.EMPTY_REQUEST)
     if not is_storable(summary + proposed_action):
-        raise ModelRetry("Invalid request_approval: it holds a character that cannot be kept")
+        raise ModelRetry("Invalid request_approval: it contains a character that cannot be stored")
     if max(len(summary), len(proposed_action)) > LONGEST_REQUEST:
         raise ModelRetry(
-            f"Invalid request_approval: {LONGEST_REQUEST} characters are the most for each part"
+            f"Invalid request_approval: each part may have at most {LONGEST_REQUEST} characters"
         )
     return Asked(summary, proposed_action)
 
@@ -209,21 +211,21 @@ def _read(ctx: RunContext[Review], path: str) -> str:
     try:
         return ctx.deps.files.text(path) if ctx.deps.files else ""
     except (Outside, UnreadableItem) as error:
-        raise ModelRetry(f"This cannot be read. {error}") from error
+        raise ModelRetry(f"The file cannot be read. {error}") from error
 
 
 def _called_with(ctx: RunContext[Review]) -> set[str]:
-    """The tools of the response that is being worked off."""
+    """Return the names of the tools that the current response calls."""
     return {getattr(part, "tool_name", "") for part in ctx.messages[-1].parts}
 
 
-def _told(response: ModelResponse, prefix: str) -> list[Said | Step]:
-    told: list[Said | Step] = [
+def _events_in(response: ModelResponse, prefix: str) -> list[Said | Step]:
+    events: list[Said | Step] = [
         Said(make_storable(part.content) + "\n")
         for part in response.parts
         if part.part_kind == "text" and part.content
     ]
-    told += [
+    events += [
         Step(
             f"{prefix}{call.tool_call_id}",
             call.tool_name,
@@ -232,7 +234,7 @@ def _told(response: ModelResponse, prefix: str) -> list[Said | Step]:
         )
         for call in response.tool_calls
     ]
-    return told
+    return events
 
 
 def _used(usage: RunUsage) -> dict[str, Any]:
@@ -243,30 +245,30 @@ def _used(usage: RunUsage) -> dict[str, Any]:
     }
 
 
-def _in_words(messages: list[ModelMessage]) -> list[ModelMessage]:
-    """The conversation with what the protocol's tools answer, instead of the library's own words."""
-    words = {
+def _with_protocol_results(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """Replace the library's tool results in the conversation with those of the protocol."""
+    results = {
         "submit_verdict": texts.VERDICT_RECORDED,
         "request_approval": texts.APPROVAL_REQUESTED,
     }
     for message in messages:
         for part in message.parts:
             if part.part_kind == "tool-return" and part.content == "Final result processed.":
-                part.content = words.get(part.tool_name, part.content)
+                part.content = results.get(part.tool_name, part.content)
     return messages
 
 
-def _sorted(error: Exception, job: Review, turn: _Turn) -> Failed | Broke:
-    """Whether trying again may help. A model that is away is never an answer about the item."""
+def _classify(error: Exception, job: Review, turn: _Turn) -> Failed | Broke:
+    """Return the result for an exception. An unreachable model says nothing about the item."""
     from pydantic_ai import exceptions as known
 
-    words = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if isinstance(error, known.UsageLimitExceeded):
-        words = f"Turn limit ({job.turns}) reached without a submitted verdict."
-        return Failed("no_verdict", words)
+        message = f"Turn limit ({job.turns}) reached without a submitted verdict."
+        return Failed("no_verdict", message)
     if isinstance(error, known.UnexpectedModelBehavior):
         invalid = turn.tried[-1:] == ["submit_verdict"]
-        return Failed("invalid_verdict" if invalid else "no_verdict", words)
+        return Failed("invalid_verdict" if invalid else "no_verdict", message)
     return Broke(
-        words, limited=model_registry.is_limit(error), for_good=model_registry.is_for_good(error)
+        message, limited=model_registry.is_limit(error), for_good=model_registry.is_for_good(error)
     )

@@ -1,7 +1,7 @@
-"""The runtime ``leaf``: our own reviewing agent, a turn of which is one pass of the state machine.
+"""The runtime ``leaf``: a built-in reviewing agent; each turn is one pass of the state machine.
 
-A turn that asks for approval parks: its session, its conversation and its gate are rows, and nothing
-runs. A turn that breaks is tried again, and given up after a number of failures in a row.
+A turn that requests approval parks: its session, conversation and gate are stored, and nothing runs.
+A turn that breaks is retried, and given up after ``max_attempts`` failures in a row.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Reader = Callable[..., Awaitable[Any]]
 
 
 class LeafRuntime:
-    """Runs our own agent. ``read`` does database work from the event loop."""
+    """Run the built-in reviewing agent. ``read`` runs database work from the event loop."""
 
     key = "leaf"
     settings_model: type[BaseModel] = LeafSettings
@@ -57,7 +57,7 @@ class LeafRuntime:
         self._read = read
 
     def read_ahead(self, turn: Turn) -> SessionLog:
-        """The session's gates. One is raised as a turn ends, so there is none before the first has."""
+        """Read the session's gates. The first turn has none: a gate is raised when a turn ends."""
         return state.read_log(turn.session_id) if turn.number > 1 else SessionLog(())
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
@@ -76,7 +76,7 @@ class LeafRuntime:
 
 
 def item_of(messages: Sequence[str]) -> WorkItem | None:
-    """The item that a message holds as JSON, if one does."""
+    """Return the first message that is a work item as JSON, or None."""
     for text in messages:
         with suppress(ValueError):
             return wire.validate_item(json_input.read_json(text))
@@ -89,40 +89,40 @@ class _Pass:
     def __init__(self, turn: Turn, settings: LeafSettings, gates: SessionLog) -> None:
         self._turn, self._settings, self._log = turn, settings, gates
         self._data = dict(turn.session_data)
-        self._told = [given.body for given in turn.given if given.kind != "verdict"]
+        self._messages = [given.body for given in turn.given if given.kind != "verdict"]
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
         facts = facts_in(self._data) or self._facts_of_message()
         if facts is None:
             yield Ended(outcome=Outcome.BLOCKED, report=WHAT_TO_REVIEW)
             return
-        short = self._without_the_agent(facts)
-        if short is not None:
-            yield short
+        ended = self._without_the_agent(facts)
+        if ended is not None:
+            yield ended
             return
-        async with aclosing(review_item(self._review(facts))) as telling:
-            async for told in telling:
-                yield self._ended(facts, told) if isinstance(told, Reviewed) else told
+        async with aclosing(review_item(self._review(facts))) as events:
+            async for event in events:
+                yield self._ended(facts, event) if isinstance(event, Reviewed) else event
 
     def _facts_of_message(self) -> LeafFacts | None:
-        """A person may start a review by a message that holds the item."""
-        item = item_of(self._told)
+        """Open a review from a message that is a work item, or return None."""
+        item = item_of(self._messages)
         if item is None:
             return None
         facts = LeafFacts(session_id=f"session-{self._turn.session_id}", item=item)
-        self._data, self._told = opened(facts), []
+        self._data, self._messages = opened(facts), []
         return facts
 
     def _without_the_agent(self, facts: LeafFacts) -> Ended | None:
-        """What needs no model: a gate that still waits, an abort, a verdict that is there."""
+        """End the turn if no model is needed: aborted, still waiting at a gate, or already decided."""
         step = self._step(facts)
         if isinstance(step, Aborted):
             return self._end(Outcome.WORK_DONE, "Aborted. There is no verdict.")
-        if isinstance(step, Paused) and not self._told:
+        if isinstance(step, Paused) and not self._messages:
             draft = state.gate_draft(facts, step.gate.summary, step.gate.proposed_action)
             return self._end(Outcome.BLOCKED, asks=(draft,))
         if self._data.get("result"):
-            return self._end(Outcome.WORK_DONE, "The verdict stands.")
+            return self._end(Outcome.WORK_DONE, "The verdict was already submitted.")
         return None
 
     def _step(self, facts: LeafFacts) -> Seed | Paused | Aborted:
@@ -149,12 +149,12 @@ class _Pass:
 
     def _prompt(self, facts: LeafFacts) -> str:
         step = self._step(facts)
-        said = [texts.told_by_a_person(words) for words in self._told]
+        parts = [texts.owner_message(text) for text in self._messages]
         if self._log.is_withheld:
-            said.insert(0, texts.WITHDRAWN)
+            parts.insert(0, texts.WITHDRAWN)
         elif isinstance(step, Seed):
-            said.insert(0, step.prompt)
-        return "\n\n".join(said)
+            parts.insert(0, step.prompt)
+        return "\n\n".join(parts)
 
     def _ended(self, facts: LeafFacts, reviewed: Reviewed) -> Ended:
         match reviewed.result:
@@ -162,9 +162,9 @@ class _Pass:
                 draft = state.gate_draft(facts, summary, proposed_action)
                 return self._end(Outcome.BLOCKED, asks=(draft,), messages=reviewed.messages)
             case Submitted(verdict):
-                words = f"**{verdict['verdict']}** for {verdict['item_id']}. {verdict['reason']}"
+                report = f"**{verdict['verdict']}** for {verdict['item_id']}. {verdict['reason']}"
                 return self._end(
-                    Outcome.WORK_DONE, words, messages=reviewed.messages, result=verdict
+                    Outcome.WORK_DONE, report, messages=reviewed.messages, result=verdict
                 )
             case Failed():
                 return self._failed(facts, reviewed.result, reviewed.messages)
@@ -172,12 +172,12 @@ class _Pass:
                 return self._broke(reviewed.result)
 
     def _failed(self, facts: LeafFacts, failed: Failed, messages: list[Any] | None) -> Ended:
-        """The agent came to no end. A gate that waits goes on waiting: it is bound to this turn now."""
+        """End a turn without a result. A pending gate is asked again, now bound to this turn."""
         if (gate := self._log.state.pending) is not None:
             draft = state.gate_draft(facts, gate.summary, gate.proposed_action)
             return self._end(Outcome.BLOCKED, asks=(draft,), messages=messages)
-        told = {"reason": failed.reason, "message": failed.message}
-        return self._end(Outcome.NO_WORK, error=failed.message, messages=messages, failed=told)
+        failure = {"reason": failed.reason, "message": failed.message}
+        return self._end(Outcome.NO_WORK, error=failed.message, messages=messages, failed=failure)
 
     def _broke(self, broke: Broke) -> Ended:
         if broke.limited:
@@ -204,7 +204,7 @@ class _Pass:
         result: dict[str, str] | None = None,
         failed: dict[str, str] | None = None,
     ) -> Ended:
-        """The end of a turn that ran, with what the session keeps of it."""
+        """End a turn that ran, with the data that its session keeps."""
         data = {**self._data, "failed": failed}
         if messages is not None:
             data["messages"] = messages

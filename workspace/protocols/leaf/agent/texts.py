@@ -1,4 +1,4 @@
-"""What an agent of a leaf session is told, word for word where its protocol fixes the words."""
+"""The texts of a leaf session's agent. Where the protocol fixes the wording, it is verbatim."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITHDRAWN = (
 
 
 def fresh_prompt(item: WorkItem, workspace: str) -> str:
-    """The first prompt of a session. A gated item is told of the gate and not of the verdict."""
+    """Return the first prompt of a session. For a gated item it names the gate, not the verdict."""
     place = f"{workspace.rstrip('/')}/{item.file}" if workspace else item.file
     lines = [
         "You are reviewing one candidate finding in a workspace.",
@@ -51,7 +51,7 @@ def fresh_prompt(item: WorkItem, workspace: str) -> str:
 
 
 def continuation(action: str, feedback: str | None) -> str:
-    """How a session goes on after a decision."""
+    """Return the prompt that continues a session after a decision."""
     if action == APPROVE:
         return (
             f"Human decision: APPROVED.{f' {feedback}' if feedback else ''}\n"
@@ -65,6 +65,6 @@ def continuation(action: str, feedback: str | None) -> str:
     )
 
 
-def told_by_a_person(words: str) -> str:
-    """What a person wrote to a session, which decides nothing."""
-    return f"A message from the owner, which is no decision:\n{words}"
+def owner_message(text: str) -> str:
+    """Return the prompt part for a message to a session, which decides nothing."""
+    return f"A message from the owner, which is not a decision:\n{text}"

@@ -1,11 +1,11 @@
-"""Reading what acpx prints with ``--format json --json-strict`` (acpx 0.19): one JSON-RPC frame of
-the Agent Client Protocol a line, from both directions.
+"""Read the output of ``acpx --format json --json-strict`` (acpx 0.19).
 
-A turn is complete when the request ``session/prompt`` has its result with a ``stopReason``; the
-exit code says nothing (acpx exits 5 after a complete turn whose permissions were all refused).
-Markers are read from the agent's message chunks alone, never from its thoughts; errors from error
-frames alone. acpx answers an escalated permission at once with its refusal: that becomes an
-approval, bound to the tool and its input, for the next turn.
+Each line is one JSON-RPC frame of the Agent Client Protocol, in either direction. A turn is complete
+when the request ``session/prompt`` has a result with a ``stopReason``. The exit code is not used:
+acpx exits with 5 after a complete turn whose permissions were all refused. Markers are read only
+from the agent's message chunks, never from its thoughts, and errors only from error frames. acpx
+refuses an escalated permission immediately; the refusal becomes an ask for approval, bound to the
+tool and its input, for the next turn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Frame = dict[str, Any]
 
 @dataclass(frozen=True)
 class Escalation:
-    """A permission that was refused because a person has to give it."""
+    """A permission that acpx refused because a person must grant it."""
 
     tool: str
     title: str
@@ -35,7 +35,7 @@ class Escalation:
 
 
 class Frames:
-    """Reads the frames of one turn. Feed it what acpx prints, then look at what is known."""
+    """Read the frames of one turn: feed the output of acpx, call finish(), then read the attributes."""
 
     def __init__(self) -> None:
         self._lines = LineFeed(MAX_FRAME)
@@ -51,24 +51,24 @@ class Frames:
 
     @property
     def complete(self) -> bool:
-        """Whether the agent came to the end of its turn by itself."""
+        """Return whether the agent ended its turn by itself."""
         return self.stop_reason not in ("", "cancelled")
 
     @property
     def escalations(self) -> tuple[Escalation, ...]:
-        """Each refused permission once, however often the agent tried."""
+        """Return each refused permission once, however often the agent requested it."""
         return tuple(self._escalations.values())
 
     @property
     def usage(self) -> Usage | None:
-        """The last that was said about tokens and cost."""
+        """Return the latest report of tokens and cost, or None."""
         return Usage(self._usage) if self._usage else None
 
     def feed(self, chunk: str) -> list[Told]:
-        return [told for line in self._lines.feed(chunk) for told in self._line(line)]
+        return [event for line in self._lines.feed(chunk) for event in self._line(line)]
 
     def finish(self) -> list[Told]:
-        return [told for line in self._lines.rest() for told in self._line(line)]
+        return [event for line in self._lines.rest() for event in self._line(line)]
 
     # Frame by frame.
 
@@ -79,7 +79,7 @@ class Frames:
             frame = json_input.read_json(line)
             return self._request(frame) if "method" in frame else self._response(frame)
         except (ValueError, TypeError, AttributeError):
-            # A banner, a cut line, something nested beyond reason: acpx goes on, so do we.
+            # A banner, a truncated line or excessive nesting. acpx continues after these, and so do we.
             self.unreadable += 1
             return []
 
@@ -89,7 +89,7 @@ class Frames:
             self._prompt = frame.get("id")
             self.stop_reason = ""
         elif method == "session/update" and self._prompt is not None:
-            # Before the prompt these are an earlier turn, played again by a loaded session.
+            # Updates before the prompt replay an earlier turn of a loaded session; they are skipped.
             return self._update(_dict(params.get("update")))
         elif frame.get("id") is not None and self._prompt is not None:
             self._asked_by_agent[_id(frame)] = params
@@ -103,7 +103,7 @@ class Frames:
             self._usage |= _dict(result.get("usage"))
             return []
         asked = self._asked_by_agent.pop(_id(frame), None)
-        # Both sides number their requests, so the agent's may have the number of the prompt.
+        # Both sides number their requests, so an agent's request may share its id with the prompt.
         if error := _dict(frame.get("error")) if asked is None or self._is_prompt(frame) else {}:
             self.errors.append(_words(error))
         return self._answered(asked, result) if asked and result else []
@@ -127,7 +127,7 @@ class Frames:
         text = content.get("text")
         if content.get("type") != "text" or not isinstance(text, str) or not text:
             return []
-        # After a tool or a thought a new message starts, on a line of its own.
+        # A new message starts after a tool call or a thought, so it gets a new line.
         start = "\n" if self._break_before_text else ""
         self._break_before_text = False
         return [Said(drop_nul(start + text))]
@@ -139,7 +139,7 @@ class Frames:
         return Step(key, title, status or _text_of(call.get("status")), _detail(call))
 
     def _answered(self, asked: Frame, result: Frame) -> list[Told]:
-        """What acpx answered to the agent's request for a permission."""
+        """Report acpx's answer to a permission request of the agent."""
         call = _dict(asked.get("toolCall"))
         if not call:
             return []
@@ -170,7 +170,7 @@ def _refused(asked: Frame, result: Frame) -> bool:
 
 
 def _words(error: Frame) -> str:
-    """An error in words: its message and what its data adds; no ids, they may look like codes."""
+    """Return an error as text: its message, details and HTTP status. Ids may look like a status."""
     data = error.get("data")
     more = data.get("details") or data.get("message") if isinstance(data, dict) else data
     status = _dict(data).get("status", _dict(data).get("code", ""))
@@ -183,7 +183,7 @@ def _http(error: Frame) -> bool:
 
 
 def _detail(call: Frame) -> str:
-    """The tool's input in a line: its command if it has one."""
+    """Return the tool's input in one line: its command if there is one, else JSON."""
     given = call.get("rawInput")
     if given is None:
         return ""

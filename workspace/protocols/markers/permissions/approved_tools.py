@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Stands between acpx and an agent and gives the permissions that the owner approved, no others.
+"""Proxy between acpx and an agent: grant the permissions that the owner approved, and no others.
 
     acpx --approve-all --policy '{"escalate": ["execute"]}' --format json --json-strict \
          --agent "python3 .../approved_tools.py claude-agent-acp" exec -f -
 
-acpx can only approve by a tool's name or title, which is wider than what an owner was shown. This
-program asks the worker that runs the turn for the grant of exactly the tool and input that a
-``session/request_permission`` is for. The worker writes down that it is taken before it says yes,
-so no other turn gets it again; then this program answers the request itself, and tells how the
-agent said the tool ended. All other traffic passes through unchanged, so acpx escalates as before.
+acpx can only approve by a tool's name or title, which is broader than what the owner saw. For each
+``session/request_permission`` this program asks the worker that runs the turn for a grant of exactly
+that tool and input. The worker records the grant as used before it answers, so no other turn can
+use it again. This program then answers the request itself and reports to the worker how the tool
+ended. It passes all other traffic through unchanged, so acpx escalates as usual.
 
     approved_tools.py --once OPERATION PARAMS -- COMMAND [ARGUMENT …]
 
-runs a command if exactly this was approved (PARAMS in JSON), once; 77 is its exit code if not.
+runs a command once if exactly this was approved (PARAMS in JSON), and otherwise exits with 77.
 
-Standard library only, no Django: it is started for every turn.
+It uses only the standard library, without Django, because it is started for every turn.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import sys
 import threading
 from typing import IO, Any, Protocol
 
-#: The socket at which the worker gives grants.
+#: Environment variable with the path of the worker's grant socket.
 VARIABLE = "NEEDS_YOU_GRANTS"
-#: How long the worker may take to write down what is taken, in seconds.
+#: Seconds to wait for the worker's answer.
 PATIENCE = 120.0
 NOT_APPROVED = 77
 
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
 
 
 def run_once(argv: list[str], worker: Grants) -> int:
-    """Run a command for what it is approved for, and write down how it ended. Its exit code."""
+    """Run a command if it is approved, and report its end. Return the exit code."""
     try:
         operation, params, dashes, *command = argv
         number = worker.take(operation, json.loads(params)) if command else None  # noqa: TID251  our own writing
@@ -64,7 +64,7 @@ def run_once(argv: list[str], worker: Grants) -> int:
         sys.stderr.write("usage: approved_tools.py --once OPERATION PARAMS -- COMMAND …\n")
         return 2
     if number is None:
-        sys.stderr.write(f"{operation}: nobody approved exactly this, or it was begun already.\n")
+        sys.stderr.write(f"{operation}: nobody approved exactly this, or it has already begun.\n")
         return NOT_APPROVED
     code = subprocess.run(command, check=False).returncode
     worker.end(number, happened=code == 0)
@@ -72,19 +72,19 @@ def run_once(argv: list[str], worker: Grants) -> int:
 
 
 class Grants(Protocol):
-    """Who gives grants."""
+    """The source of grants."""
 
     def take(self, operation: object, params: object) -> int | None:
-        """Take the grant for exactly this: its number, or None if there is none left."""
+        """Redeem a grant for exactly this. Return its number, or None if there is none left."""
         ...
 
     def end(self, number: int, *, happened: bool) -> None:
-        """Tell how it ended."""
+        """Report how it ended."""
         ...
 
 
 class Worker:
-    """The process that runs this turn, at its socket: a line of JSON there, a line back."""
+    """Client of the worker's grant socket: one line of JSON per request, one line per response."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -97,35 +97,35 @@ class Worker:
         self._ask({"end": number, "happened": happened})
 
     def _ask(self, question: dict[str, object]) -> object:
-        """What it answers. None if it cannot be asked: then nothing is given."""
+        """Return the worker's response. None if it cannot be reached: then nothing is granted."""
         if not self._path:
             return None
         with contextlib.suppress(OSError, ValueError, RecursionError):
             line = json.dumps(question).encode() + b"\n"
-            with socket.socket(socket.AF_UNIX) as asked:
-                asked.settimeout(PATIENCE)
-                asked.connect(self._path)
-                asked.sendall(line)
-                return json.loads(asked.makefile("rb").readline(1000))  # noqa: TID251  our own writing
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(PATIENCE)
+                connection.connect(self._path)
+                connection.sendall(line)
+                return json.loads(connection.makefile("rb").readline(1000))  # noqa: TID251  our own writing
         return None
 
 
 class GateProxy:
-    """Answers what is approved, and listens how it ends."""
+    """Answer permission requests that are approved, and report how the tools end."""
 
     def __init__(self, grants: Grants) -> None:
         self._grants = grants
         self._under_way: dict[str, int] = {}
 
     def answer(self, line: bytes) -> bytes | None:
-        """The agent's answer for a request that is approved, or None: then acpx decides."""
+        """Return the response to an approved request, or None to pass the line on to acpx."""
         try:
             message = json.loads(line)  # noqa: TID251  our own writing
             if message.get("method") == "session/update":
                 self._listen(message["params"]["update"])
             if message.get("method") == "session/request_permission":
-                asked = message["params"]
-                return self._permission(message["id"], asked["toolCall"], asked["options"])
+                params = message["params"]
+                return self._permission(message["id"], params["toolCall"], params["options"])
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             pass
         return None
@@ -140,7 +140,7 @@ class GateProxy:
         return json.dumps({"jsonrpc": "2.0", "id": number, "result": outcome}).encode() + b"\n"
 
     def _listen(self, update: dict[str, Any]) -> None:
-        """Without such an update nobody knows how it ended, and the owner is asked."""
+        """Report a final status. Without one the end is unknown, and the owner is asked."""
         status = update.get("status")
         if status in ("completed", "failed"):
             taken = self._under_way.pop(str(update.get("toolCallId")), None)
@@ -149,7 +149,7 @@ class GateProxy:
 
 
 class _Writer:
-    """One of the two pipes; two threads write to the agent's. A closed one swallows the rest."""
+    """A pipe that several threads may write to. Writes to a closed pipe are dropped."""
 
     def __init__(self, pipe: IO[bytes] | None) -> None:
         self._pipe = pipe
@@ -180,7 +180,7 @@ def _pass_on(lines: IO[bytes], to_agent: _Writer) -> None:
 
 
 def _tool(call: dict[str, Any]) -> str:
-    """The tool's name as acpx tells it in an escalation, and hence as the owner approved it."""
+    """Return the tool's name as acpx derives it in an escalation, and thus as the owner approved it."""
     given = call.get("rawInput")
     if isinstance(given, dict):
         for key in ("name", "tool", "toolName"):

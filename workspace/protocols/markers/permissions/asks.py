@@ -1,4 +1,4 @@
-"""A refused permission as a question to the owner, bound to exactly what the tool would do."""
+"""Draft an approval for a refused permission, bound to exactly the tool and its input."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REFUSE = OptionDraft("refuse", "Refuse", meaning=Meaning.DENY)
 
 
 def draft_approval(escalation: Escalation, request_prefix: str) -> AskDraft | Ignored:
-    """The approval to ask for, or why it cannot be bound."""
+    """Return the approval to ask for, or Ignored with the reason why it cannot be bound."""
     try:
         digest = action_hash(escalation.tool, escalation.input)
         shown = json.dumps(escalation.input, ensure_ascii=False, indent=2)
         if "\\u0000" in shown:
-            raise Unhashable("A text holds a NUL.")
+            raise Unhashable("A text contains a NUL.")
     except Unhashable as error:
         return Ignored(f"permission for {escalation.tool}"[:300], f"it cannot be bound: {error}")
     return AskDraft(
@@ -36,7 +36,7 @@ def draft_approval(escalation: Escalation, request_prefix: str) -> AskDraft | Ig
 
 
 def _prompt(escalation: Escalation, shown: str) -> str:
-    """The tool and all of its input, in a fence that nothing in it can close."""
+    """Return the question: the tool and its whole input, in fences that the input cannot close."""
     title = " ".join((escalation.title or escalation.tool).split())[:200]
     return f"May I use the tool below, once, in my next turn?\n\n{_fenced(title)}\n{_fenced(shown)}"
 

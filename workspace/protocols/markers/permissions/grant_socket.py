@@ -1,8 +1,8 @@
-"""The socket at which a turn's command takes the grants of what was approved (``approved_tools``).
+"""The socket through which a turn's command redeems its grants (client: ``approved_tools``).
 
-Whoever stands at it is the turn's own command or a child of that: the folder is theirs alone. A
-grant is written down as taken, and committed, before the answer goes out; a command that is killed
-in between has taken it all the same, and the owner is asked what became of it.
+Only the turn's command and its children can connect, because the folder is private to them. A grant
+is committed as used before the response is sent. If the command is killed in between, the grant
+stays used, and the owner is asked what happened.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from agents.running.runtime import Turn
 from agents.text import json_input
 from asks.actions import grants
 
-#: Bytes of a line; params of an action are much shorter.
+#: Most bytes of a line. The params of an action are much shorter.
 LONGEST = 1024 * 1024
 
 
 class Book(Protocol):
-    """Where it is written down what is taken."""
+    """Records which grants are redeemed."""
 
     async def take(self, operation: str, params: Any) -> int | None:
-        """Take the grant for exactly this: its number, or None if there is none left."""
+        """Redeem a grant for exactly this. Return its number, or None if there is none left."""
         ...
 
     async def end(self, number: int, *, happened: bool) -> None:
-        """Write down how it ended."""
+        """Record how it ended."""
         ...
 
 
 class GrantsOfTurn:
-    """The grants of a turn's session, as long as its claim holds."""
+    """The grants of a turn's session, while the turn's claim holds."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -59,8 +59,8 @@ class GrantsOfTurn:
 
     async def end(self, number: int, *, happened: bool) -> None:
         if begun := self._begun.pop(number, None):
-            words = "The agent said so."
-            await in_database(grants.finish_effect, begun, happened=happened, detail=words)
+            detail = "Reported by the agent."
+            await in_database(grants.finish_effect, begun, happened=happened, detail=detail)
 
 
 Books = Callable[[Turn], Book]
@@ -68,21 +68,21 @@ Books = Callable[[Turn], Book]
 
 @asynccontextmanager
 async def socket_for(book: Book, folder: Path) -> AsyncIterator[str]:
-    """The path of a socket that gives grants; "" if it cannot be had: then nothing is given."""
+    """Yield the path of a grant socket, or "" if it cannot be opened: then nothing is granted."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with (
             contextlib.closing(writer),
             contextlib.suppress(ConnectionError, asyncio.LimitOverrunError),
         ):
-            said = await _answer(book, await reader.readline())
-            writer.write(json.dumps(said).encode() + b"\n")
+            response = await _answer(book, await reader.readline())
+            writer.write(json.dumps(response).encode() + b"\n")
             await writer.drain()
 
     path = folder / "grants"
     try:
         server = await asyncio.start_unix_server(answer, path, limit=LONGEST)
-    except OSError:  # such as a path that is too long for a socket
+    except OSError:  # for example, a path that is too long for a socket
         yield ""
         return
     try:
@@ -92,13 +92,13 @@ async def socket_for(book: Book, folder: Path) -> AsyncIterator[str]:
 
 
 async def _answer(book: Book, line: bytes) -> object:
-    """The number of what is taken, true for an end, null for what makes no sense."""
+    """Return the number of the redeemed grant, True for a recorded end, None for a bad request."""
     try:
-        asked = json_input.read_json(line)
-        if isinstance(asked.get("take"), str):
-            return await book.take(asked["take"], asked["params"])
-        if type(asked["end"]) is int:
-            await book.end(asked["end"], happened=asked["happened"] is True)
+        request = json_input.read_json(line)
+        if isinstance(request.get("take"), str):
+            return await book.take(request["take"], request["params"])
+        if type(request["end"]) is int:
+            await book.end(request["end"], happened=request["happened"] is True)
             return True
     except (ValueError, LookupError, TypeError, AttributeError):
         pass

@@ -1,14 +1,14 @@
-"""What a brain says on standard output, line by line, as steps, words and cost.
+"""Read the standard output of a brain, line by line, as steps, text and cost.
 
-A line is plain words, or a JSON object of one of these types:
+A line is plain text, or a JSON object of one of these types:
 
     {"type": "step", "name": "load_ledger", "arguments": {"rows": 3}}
     {"type": "text", "text": "Reconciled EU."}
     {"type": "cost", "usd": 0.12}                        what this part of the turn cost
     {"type": "result", "result": "…", "total_cost_usd": 0.40, "usage": {"input_tokens": 9, …}}
 
-and what ``claude --print --output-format stream-json`` writes is understood as it is: its assistant
-messages hold words and tool uses, and its result line has the shape above.
+The output of ``claude --print --output-format stream-json`` is read too: its assistant messages
+contain text and tool uses, and its result line has the shape above.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from workspace.protocols.responses.wire import Json, compact_json
 
 Heard = Said | Step | Ignored
 
-#: Characters of one line; a longer one is dropped and said.
+#: Most characters of one line. A longer line is dropped and reported as ignored.
 MAX_LINE = 1024 * 1024
 
 
 class BrainOutput:
-    """Listens to one turn. ``cost`` in US dollars, None until the brain has told any."""
+    """Read the output of one turn."""
 
     def __init__(self, call_prefix: str) -> None:
         self._prefix = call_prefix
@@ -36,21 +36,24 @@ class BrainOutput:
         self._steps = 0
         self._total = 0.0
         self._parts = 0.0
-        self._told_cost = False
+        self._has_cost = False
         self._words: list[str] = []
         self.usage: Json = {}
 
     @property
     def cost(self) -> float | None:
-        """A total and the parts may both be told; the larger counts."""
-        return max(self._total, self._parts) if self._told_cost else None
+        """Return the cost in US dollars, or None if none was reported.
+
+        A brain may report a total, parts, or both; the larger sum counts.
+        """
+        return max(self._total, self._parts) if self._has_cost else None
 
     @property
     def text(self) -> str:
         return "".join(self._words).strip()
 
     def hear(self, chunk: str) -> Iterator[Heard]:
-        """What a piece of output completes."""
+        """Read a piece of output. Yield the events of the lines that it completes."""
         *ends, rest = chunk.split("\n")
         for end in ends:
             self._keep(end)
@@ -58,7 +61,7 @@ class BrainOutput:
         self._keep(rest)
 
     def end(self) -> Iterator[Heard]:
-        """The last line, if the output ended without a newline."""
+        """Yield the events of the last line, if the output ended without a newline."""
         if self._rest:
             yield from self._line()
 
@@ -73,47 +76,47 @@ class BrainOutput:
         if length > MAX_LINE:
             yield Ignored(line[:200], f"a line of more than {MAX_LINE} characters")
             return
-        told = _object(line)
-        reader = _READERS.get(str(told.get("type"))) if told else None
-        if reader is None or told is None:
+        record = _object(line)
+        reader = _READERS.get(str(record.get("type"))) if record else None
+        if reader is None or record is None:
             yield self._said(f"{line}\n")
         else:
-            yield from reader(self, told)
+            yield from reader(self, record)
 
     def _said(self, text: str) -> Said:
         self._words.append(text)
         return Said(text)
 
-    # One reader for each type of line.
+    # One reader per type of line.
 
-    def _step(self, told: Json) -> Iterator[Heard]:
+    def _step(self, record: Json) -> Iterator[Heard]:
         self._steps += 1
-        arguments = told.get("arguments")
+        arguments = record.get("arguments")
         detail = compact_json(arguments if isinstance(arguments, dict) else {})
-        name = str(told.get("name") or "step")[:64]
+        name = str(record.get("name") or "step")[:64]
         yield Step(f"{self._prefix}{self._steps}", name, detail=detail)
 
-    def _text(self, told: Json) -> Iterator[Heard]:
-        if isinstance(text := told.get("text"), str) and text:
+    def _text(self, record: Json) -> Iterator[Heard]:
+        if isinstance(text := record.get("text"), str) and text:
             yield self._said(text)
 
-    def _cost_part(self, told: Json) -> Iterator[Heard]:
-        amount = _amount(told.get("usd"))
+    def _cost_part(self, record: Json) -> Iterator[Heard]:
+        amount = _amount(record.get("usd"))
         if amount is None:
-            yield Ignored(compact_json(told)[:200], "this is no amount of US dollars")
+            yield Ignored(compact_json(record)[:200], "this is not an amount of US dollars")
             return
-        self._told_cost, self._parts = True, self._parts + amount
+        self._has_cost, self._parts = True, self._parts + amount
 
-    def _result(self, told: Json) -> Iterator[Heard]:
-        if (amount := _amount(told.get("total_cost_usd"))) is not None:
-            self._told_cost, self._total = True, max(self._total, amount)
-        if isinstance(usage := told.get("usage"), dict):
+    def _result(self, record: Json) -> Iterator[Heard]:
+        if (amount := _amount(record.get("total_cost_usd"))) is not None:
+            self._has_cost, self._total = True, max(self._total, amount)
+        if isinstance(usage := record.get("usage"), dict):
             self.usage = {name: n for name, n in usage.items() if isinstance(n, int)}
-        if not self.text and isinstance(result := told.get("result"), str) and result:
+        if not self.text and isinstance(result := record.get("result"), str) and result:
             yield self._said(result)
 
-    def _assistant(self, told: Json) -> Iterator[Heard]:
-        message = told.get("message")
+    def _assistant(self, record: Json) -> Iterator[Heard]:
+        message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         for part in content if isinstance(content, list) else []:
             if isinstance(part, dict) and part.get("type") == "text":
@@ -121,9 +124,9 @@ class BrainOutput:
             elif isinstance(part, dict) and part.get("type") == "tool_use":
                 yield from self._step({"name": part.get("name"), "arguments": part.get("input")})
 
-    def _nothing(self, told: Json) -> Iterator[Heard]:
-        """A line for programs that says nothing to anybody here."""
-        del told
+    def _nothing(self, record: Json) -> Iterator[Heard]:
+        """Skip a line that carries nothing to report."""
+        del record
         return iter(())
 
 
@@ -142,14 +145,14 @@ def _object(line: str) -> Json | None:
     if not line.startswith("{"):
         return None
     try:
-        found = json_input.read_json(line)
+        value = json_input.read_json(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _amount(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Neither NaN nor an integer that no float can hold passes a comparison.
+    # NaN and integers too large for a float fail this comparison.
     return float(value) if 0 <= value < 1e6 else None

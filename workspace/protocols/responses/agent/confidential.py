@@ -1,8 +1,8 @@
-"""What of a question may leave an agent that works on confidential matters.
+"""Decide whether a question of a confidential agent may be shown, or a fixed prompt in its place.
 
-A question leaves as it is only if it fully matches one of the questions that its owner has foreseen,
-and none of its options is long, an address or a path. Anything else is replaced by a fixed prompt:
-with it go its options, its id and what the run was asked to do.
+A question is shown only if its whole text matches one of the patterns in the agent's settings, and no
+option is long or contains an address or a path. Otherwise a fixed prompt replaces it, without its
+options and its id. The request of the run is never shown.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import regex
 
 from workspace.protocols.responses.agent.question_file import FileQuestion
 
-FIXED_PROMPT = "The agent needs a decision that it may not put into words here. What should it do?"
+FIXED_PROMPT = "The agent needs a decision, but may not describe it here. What should it do?"
 LONGEST_OPTION = 40
-#: Seconds for one pattern. Some take for ever on some texts; what cannot be told does not leave.
+#: Timeout in seconds for one pattern, because some never finish. On a timeout nothing matches.
 PATIENCE = 0.5
 
-#: Addresses and paths. Replacing what only looks like one ("and/or") is the safe side.
+#: Addresses and paths. False positives such as "and/or" are accepted: they err on the safe side.
 _ADDRESS = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*://"  # any scheme
     r"|\bwww\."
@@ -30,9 +30,9 @@ _ADDRESS = re.compile(
 
 
 def shown(question: FileQuestion, foreseen: Sequence[str]) -> FileQuestion:
-    """The question itself, or the fixed prompt in its place. ``foreseen`` are regular expressions.
+    """Return the question, or the fixed prompt. ``foreseen`` are regular expressions.
 
-    Essentials never leave; the host keeps them for the next turn.
+    Essentials are never shown; the host keeps them for the next turn.
     """
     if _may_leave(question, foreseen):
         return question
@@ -53,5 +53,5 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def names_a_place(text: str) -> bool:
-    """Whether a text holds an address or a path, or what looks like one."""
+    """Return whether a text contains anything that looks like an address or a path."""
     return _ADDRESS.search(text) is not None

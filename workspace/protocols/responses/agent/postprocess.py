@@ -1,4 +1,4 @@
-"""What must hold after a turn: the mandatory gate, and the agent's own check."""
+"""Check a finished turn: the mandatory gate, and the agent's own command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class PostprocessFacts:
-    """How a turn ended. ``published`` when the brain left the file that says so."""
+    """How a turn ended. ``published``: the brain left the file that marks a publication."""
 
     first_turn: bool
     hitl_paused: bool
@@ -24,7 +24,7 @@ class PostprocessFacts:
 
 
 def gate_draft(facts: PostprocessFacts, settings: ResponsesSettings) -> str:
-    """Why a turn fails that passed a mandatory gate by; empty when it did not. Later turns may."""
+    """Return why a turn that skipped its mandatory gate fails, or "". Later turns may skip it."""
     if not settings.mandatory_gate or not facts.first_turn or facts.hitl_paused:
         return ""
     if facts.published:
@@ -33,17 +33,19 @@ def gate_draft(facts: PostprocessFacts, settings: ResponsesSettings) -> str:
 
 
 def alert_event(facts: PostprocessFacts, settings: ResponsesSettings) -> str:
-    """What the owner must hear at once, in words."""
-    passed_by = bool(gate_draft(facts, settings)) and facts.published
+    """Return the notice that the owner must see immediately, or ""."""
+    skipped = bool(gate_draft(facts, settings)) and facts.published
     return (
-        "Something was published past the mandatory gate. Nobody approved it." if passed_by else ""
+        "The agent published without passing its mandatory gate. Nobody approved it."
+        if skipped
+        else ""
     )
 
 
 async def run_postprocess(
     facts: PostprocessFacts, settings: ResponsesSettings, directory: Path
 ) -> str:
-    """Run the agent's own check, if it has one. Why the turn fails; empty when it passes."""
+    """Run the agent's own check, if it has one. Return why the turn fails, or ""."""
     if not settings.postprocess:
         return ""
     check = Command(
@@ -55,12 +57,12 @@ async def run_postprocess(
     )
     ended: Exited | None = None
     try:
-        async with aclosing(run_command(check)) as happening:
-            async for event in happening:
+        async with aclosing(run_command(check)) as events:
+            async for event in events:
                 ended = event if isinstance(event, Exited) else ended
     except CouldNotStartError as error:
         return f"The check after the turn could not be run: {error}"
     if ended is not None and ended.cause == "exit" and ended.code == 0:
         return ""
-    said = "" if settings.confidential or ended is None else ended.stderr.strip()[-500:]
-    return f"The check after the turn did not pass. {said}".strip()
+    stderr = "" if settings.confidential or ended is None else ended.stderr.strip()[-500:]
+    return f"The check after the turn did not pass. {stderr}".strip()

@@ -1,8 +1,7 @@
-"""Reads the question that a brain left in its run directory. It fails closed.
+"""Read the question that a brain left in its run directory. Fail closed.
 
-Only a missing file means that there is no question. One that cannot be read, is no plain file, or
-says nothing that a person could be asked makes the turn a failed one. The words of an error never
-quote the file.
+Only a missing file means that there is no question. A file that is unreadable, not a plain file or
+not a valid question fails the turn. Error messages never quote the file.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ MAX_BYTES = 64 * 1024
 MAX_QUESTION = 4_000
 MAX_OPTIONS, MAX_OPTION = 20, 400
 MAX_ESSENTIALS = 4_096
-#: A file by another name too may be somebody else's: reading it could show what is not the brain's.
+#: Hard links expected. A file with a second link may belong to somebody else, and is not read.
 _ONE_NAME = 1
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BadQuestion(Exception):
-    """The question file is there and no question; or nobody can tell. Says which, quotes nothing."""
+    """The question file is invalid or unreadable. The message says why and never quotes the file."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{NAME} {why}")
@@ -36,7 +35,10 @@ class BadQuestion(Exception):
 
 @dataclass(frozen=True)
 class FileQuestion:
-    """What a brain asks. ``wish`` is the id it chose, as it wrote it; ``essentials`` come back."""
+    """A brain's question.
+
+    ``wish``: the id that the brain chose, unchecked. ``essentials``: data given back with the answer.
+    """
 
     text: str
     options: tuple[str, ...] = ()
@@ -45,18 +47,18 @@ class FileQuestion:
 
 
 def read_question_file(directory: PinnedDirectory) -> FileQuestion | None:
-    """The question of the turn that just ended, if there is one. Raises BadQuestion."""
+    """Return the question of the turn that just ended, or None. Raises BadQuestion."""
     try:
         directory.check()
         raw = _bytes(directory.fd)
         directory.check()
     except DirectoryLost as error:
-        raise BadQuestion(f"could not be looked for. {error}") from error
+        raise BadQuestion(f"could not be checked. {error}") from error
     return None if raw is None else _question(_parsed(raw))
 
 
 def _bytes(directory: int) -> bytes | None:
-    """The file's content. A pipe does not hold us up: it is opened without waiting."""
+    """Return the file's content, or None if it is missing. O_NONBLOCK keeps a pipe from blocking."""
     try:
         fd = os.open(NAME, _READ, dir_fd=directory)
     except FileNotFoundError:
@@ -65,9 +67,9 @@ def _bytes(directory: int) -> bytes | None:
         link = error.errno in (errno.ELOOP, errno.EMLINK)
         raise BadQuestion("is a link." if link else "cannot be read.") from error
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != _ONE_NAME:
-            raise BadQuestion("is not a plain file of its own.")
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != _ONE_NAME:
+            raise BadQuestion("is not a plain file with a single name.")
         return _whole(fd)
     except OSError as error:
         raise BadQuestion("cannot be read.") from error
@@ -85,24 +87,24 @@ def _whole(fd: int) -> bytes:
 
 def _parsed(raw: bytes) -> Json:
     try:
-        found = json_input.read_json_strictly(raw)
+        value = json_input.read_json_strictly(raw)
     except ValueError as error:
         raise BadQuestion("is not JSON in UTF-8.") from error
-    if not isinstance(found, dict):
-        raise BadQuestion("holds no JSON object.")
-    if make_storable(found) != found:
-        raise BadQuestion("holds a character or number that cannot be kept.")
-    return found
+    if not isinstance(value, dict):
+        raise BadQuestion("is not a JSON object.")
+    if make_storable(value) != value:
+        raise BadQuestion("contains a character or number that cannot be stored.")
+    return value
 
 
-def _question(found: Json) -> FileQuestion:
-    text = found.get("question")
+def _question(fields: Json) -> FileQuestion:
+    text = fields.get("question")
     if not isinstance(text, str) or is_blank(text):
         raise BadQuestion("has no question text.")
     if len(text) > MAX_QUESTION:
-        raise BadQuestion(f"asks in more than {MAX_QUESTION} characters.")
+        raise BadQuestion(f"has a question of more than {MAX_QUESTION} characters.")
     return FileQuestion(
-        text.strip(), _options(found.get("options")), found.get("request_id"), _essentials(found)
+        text.strip(), _options(fields.get("options")), fields.get("request_id"), _essentials(fields)
     )
 
 
@@ -110,20 +112,20 @@ def _options(given: object) -> tuple[str, ...]:
     if given is None or given == []:
         return ()
     if not isinstance(given, list) or len(given) > MAX_OPTIONS:
-        raise BadQuestion(f"has options that are no list of {MAX_OPTIONS} at the most.")
+        raise BadQuestion(f"has options that are not a list of at most {MAX_OPTIONS}.")
     if not all(
         isinstance(one, str) and not is_blank(one) and len(one) <= MAX_OPTION for one in given
     ):
-        raise BadQuestion(f"has an option that is no text of 1 to {MAX_OPTION} characters.")
+        raise BadQuestion(f"has an option that is not a text of 1 to {MAX_OPTION} characters.")
     if len(set(given)) < len(given):
         raise BadQuestion("has the same option twice.")
     return tuple(given)
 
 
-def _essentials(found: Json) -> Json:
-    given = found.get("essentials") or {}
+def _essentials(fields: Json) -> Json:
+    given = fields.get("essentials") or {}
     if not isinstance(given, dict) or len(compact_json(given)) > MAX_ESSENTIALS:
         raise BadQuestion(
-            f"has essentials that are no object of {MAX_ESSENTIALS} bytes at the most."
+            f"has essentials that are not an object of at most {MAX_ESSENTIALS} bytes."
         )
     return given

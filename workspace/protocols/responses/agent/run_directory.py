@@ -1,8 +1,8 @@
-"""The folder that a chain of turns works in, held by a descriptor from before a turn to after it.
+"""The working folder of a chain of turns, held open by a descriptor for the whole turn.
 
-A brain may move or remove its own folder. What counts is the folder that was opened before the
-turn: all that the host reads and removes goes through its descriptor, and a folder that is not at
-its path any more is an error, never an empty one.
+A brain may move or remove its folder. The host therefore reads and removes files only through the
+descriptor that it opened before the turn. A folder that is no longer at its path is an error; it is
+never treated as empty.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Seconds from one look at what may be swept to the next: a turn does not wait for it each time.
+#: Minimum seconds between two sweeps, so that not every turn waits for one.
 SWEEP_EVERY = 60.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Only its owner enters it: what a brain saves may be confidential.
+#: Only its owner may enter it: the files of a brain may be confidential.
 MODE = 0o700
 
 
 class DirectoryLost(Exception):
-    """The run directory is not what it was when the turn began."""
+    """The run directory was removed or replaced during the turn."""
 
 
 class DirectoryInUse(Exception):
-    """Another turn of the same chain holds it."""
+    """Another turn of the same chain holds the directory."""
 
 
 @dataclass(frozen=True)
 class PinnedDirectory:
-    """An open run directory. ``is_new`` when it held nothing to begin with."""
+    """An open run directory. ``is_new``: it was empty when it was opened."""
 
     path: Path
     fd: int
     is_new: bool
 
     def check(self) -> None:
-        """Raise DirectoryLost unless the directory is still there, at its place."""
+        """Raise DirectoryLost unless the directory is still at its path."""
         held = os.fstat(self.fd)
         try:
-            there = os.stat(self.path, follow_symlinks=False)  # noqa: PTH116 -- beside fstat
+            there = os.stat(self.path, follow_symlinks=False)  # noqa: PTH116 -- symmetrical to fstat
         except OSError as error:
             raise DirectoryLost("The run directory was removed during the turn.") from error
         if held.st_nlink == 0 or (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino):
             raise DirectoryLost("The run directory was replaced during the turn.")
 
     def remove(self, name: str) -> None:
-        """Remove an entry, whatever it is. Raises OSError when it cannot be."""
+        """Remove an entry of any kind, if it exists. Raises OSError."""
         with suppress(FileNotFoundError):
-            found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
-            if stat.S_ISDIR(found.st_mode):
+            status = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
                 shutil.rmtree(name, dir_fd=self.fd)
             else:
                 os.unlink(name, dir_fd=self.fd)
@@ -67,9 +67,9 @@ class PinnedDirectory:
 
 @contextmanager
 def pin_directory(path: Path) -> Iterator[PinnedDirectory]:
-    """The run directory of a chain, made if it is missing, held for one turn.
+    """Create the run directory of a chain if it is missing, and hold it locked for one turn.
 
-    Raises OSError when it cannot be made or opened, DirectoryInUse when another turn holds it.
+    Raises OSError if it cannot be created or opened, DirectoryInUse if another turn holds it.
     """
     path.mkdir(mode=MODE, parents=True, exist_ok=True)
     fd = os.open(path, _OPEN)
@@ -94,7 +94,7 @@ _swept: dict[Path, float] = {}
 
 
 def sweep_run_directories_if_due(folder: Path, *, older_than: float) -> None:
-    """Sweep, unless this process has looked there a moment ago."""
+    """Sweep the folder, unless this process has done so within the last SWEEP_EVERY seconds."""
     now = time.monotonic()
     last = _swept.get(folder)
     if last is None or now - last >= min(SWEEP_EVERY, older_than):
@@ -103,9 +103,9 @@ def sweep_run_directories_if_due(folder: Path, *, older_than: float) -> None:
 
 
 def sweep_run_directories(folder: Path, *, older_than: float) -> list[Path]:
-    """Remove the run directories in a folder that no turn has used for so many seconds.
+    """Remove the run directories that no turn has used for ``older_than`` seconds.
 
-    One that is in use is left alone. Returns what was removed.
+    A directory in use is skipped. Return the removed paths.
     """
     removed = []
     with suppress(OSError):

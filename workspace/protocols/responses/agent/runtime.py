@@ -1,8 +1,7 @@
-"""The runtime ``responses``: a turn is one run of a brain, a local command, in its run directory.
+"""The runtime ``responses``: each turn runs a brain, a local command, in its run directory.
 
-The shell around the brain opens the directory before the turn, reads its question after it, and
-asks. Whatever is wrong with the question fails the turn: only a missing file means that there is
-none.
+The runtime opens the directory before the turn and reads the brain's question file after it. Any
+defect of that file fails the turn: only a missing file means that there is no question.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ from workspace.protocols.responses.settings import ResponsesSettings
 from workspace.protocols.responses.wire import compact_json
 
 Reader = Callable[..., Awaitable[Any]]
-#: What a card shows of a request: bytes as JSON, of a larger one so many values. A character of JSON
-#: may take six bytes.
+#: A card shows a request of up to SHOWN_BYTES as JSON, and the first SHOWN_VALUES values of a larger
+#: one. ESCAPED is the most bytes that one character takes in JSON.
 SHOWN_BYTES, SHOWN_VALUES, ESCAPED = 48 * 1024, 40, 6
 STDERR_SHOWN = 500
 
 
 class ResponsesRuntime:
-    """Runs any brain. ``read`` does database work from the event loop."""
+    """Run any brain. ``read`` runs database work from the event loop."""
 
     key = "responses"
     settings_model: type[BaseModel] = ResponsesSettings
@@ -80,7 +79,7 @@ class ResponsesRuntime:
 
 
 def runs_folder(slug: str) -> Path:
-    """Where the run directories of an agent are."""
+    """Return the folder of an agent's run directories."""
     return state_dir() / "runs" / slug
 
 
@@ -93,8 +92,8 @@ class _Work:
         self._exited: Exited | None = None
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
-        if words := self._cannot_begin():
-            yield self._failed(words, for_good=True)
+        if reason := self._cannot_begin():
+            yield self._failed(reason, for_good=True)
             return
         folder = runs_folder(self._turn.agent.slug)
         if self._job.is_first:
@@ -114,15 +113,15 @@ class _Work:
     def _cannot_begin(self) -> str:
         job, settings = self._job, self._settings
         if job.request is None:
-            return "The original request could not be recovered, and nothing runs on defaults."
+            return "The original request could not be recovered, and a default request is not run instead."
         if job.turn > settings.max_turns:
-            return f"This chain of questions has had the {settings.max_turns} turns it may have."
+            return f"This chain of questions has reached its limit of {settings.max_turns} turns."
         if self._turn.epoch > settings.max_attempts:
-            return f"Its worker ended {self._turn.epoch - 1} times while it was at work."
+            return f"Its worker ended {self._turn.epoch - 1} times during this run."
         return ""
 
     def _prepare(self, directory: PinnedDirectory) -> bool:
-        """Remove a question that was left over. Returns whether what was saved before is gone."""
+        """Remove a leftover question. Return whether the files of earlier turns are gone."""
         directory.remove(question_file.NAME)
         answer = self._job.answer
         if answer is None:
@@ -143,8 +142,8 @@ class _Work:
         except CouldNotStartError as error:
             yield self._failed(str(error))
             return
-        for told in self._output.end():
-            yield told
+        for event in self._output.end():
+            yield event
         if used := self._used():
             yield Usage(used)
         async with aclosing(self._conclusion(directory)) as concluding:
@@ -154,18 +153,18 @@ class _Work:
     async def _brain(
         self, directory: PinnedDirectory, *, emptied: bool
     ) -> AsyncGenerator[TurnEvent, None]:
-        """Run the brain; it is ended as soon as it has cost more than it may."""
+        """Run the brain, and stop it as soon as it exceeds its cost limit."""
         async with aclosing(
             run_command(self._command(directory.path, emptied=emptied))
-        ) as happening:
-            async for event in happening:
+        ) as process_events:
+            async for event in process_events:
                 if isinstance(event, Spawned):
                     yield Started(event.identity)
                 elif isinstance(event, Exited):
                     self._exited = event
                 else:
-                    for told in self._output.hear(event.text):
-                        yield told
+                    for output in self._output.hear(event.text):
+                        yield output
                 if self._costs_too_much():
                     return
 
@@ -190,19 +189,19 @@ class _Work:
         return most is not None and cost is not None and cost > most
 
     async def _conclusion(self, directory: PinnedDirectory) -> AsyncGenerator[TurnEvent, None]:
-        """What the turn came to, once nothing of the brain is left running."""
+        """Yield the end of the turn. No process of the brain is running any more."""
         if self._costs_too_much():
             most = self._settings.max_usd_per_run
-            words = (
-                f"This turn cost {self._output.cost:g} USD, and {most:g} is the most one may cost."
-            )
-            yield self._failed(words, for_good=True)
+            reason = f"This turn cost {self._output.cost:g} USD; the limit is {most:g} USD."
+            yield self._failed(reason, for_good=True)
             return
-        if words := self._broken_off():
-            yield self._failed(words)
+        if reason := self._broken_off():
+            yield self._failed(reason)
             return
         if self._settings.max_usd_per_run is not None and self._output.cost is None:
-            yield Ignored("max_usd_per_run", "the brain told no cost, so nothing was held to it")
+            yield Ignored(
+                "max_usd_per_run", "the brain reported no cost, so the limit was not applied"
+            )
         try:
             question = self._question(directory)
         except BadQuestion as error:
@@ -211,12 +210,12 @@ class _Work:
         facts = self._facts(directory, question)
         if alert := postprocess.alert_event(facts, self._settings):
             yield Noticed(alert)
-        words = postprocess.gate_draft(facts, self._settings)
-        words = words or await postprocess.run_postprocess(facts, self._settings, directory.path)
-        yield self._failed(words, for_good=True) if words else self._done(question)
+        reason = postprocess.gate_draft(facts, self._settings)
+        reason = reason or await postprocess.run_postprocess(facts, self._settings, directory.path)
+        yield self._failed(reason, for_good=True) if reason else self._done(question)
 
     def _broken_off(self) -> str:
-        """Why a brain that did not end well counts as failed, in words."""
+        """Return why the brain's process failed, or "" if it ended well."""
         exited = self._exited
         if exited is None:
             return "The brain ended without an exit code."
@@ -226,15 +225,15 @@ class _Work:
             return f"The brain wrote more than {self._settings.output_limit_bytes} bytes."
         if exited.code == 0:
             return ""
-        words = f"The brain ended with exit code {exited.code}."
-        # What a confidential brain says when it breaks may hold what must not leave it.
-        said = "" if self._settings.confidential else exited.stderr.strip()[-STDERR_SHOWN:]
-        return f"{words} {said}".strip()
+        reason = f"The brain ended with exit code {exited.code}."
+        # The standard error of a confidential brain may contain confidential data.
+        stderr = "" if self._settings.confidential else exited.stderr.strip()[-STDERR_SHOWN:]
+        return f"{reason} {stderr}".strip()
 
     def _question(self, directory: PinnedDirectory) -> FileQuestion | None:
         question = question_file.read_question_file(directory)
         if question is not None and not self._settings.hitl:
-            raise BadQuestion("is there, and this agent may not ask.")
+            raise BadQuestion("exists, but this agent may not ask.")
         if question is not None and self._settings.confidential:
             return confidential.shown(question, self._settings.hitl_questions)
         return question
@@ -277,19 +276,19 @@ class _Work:
             context={"request": _shown(request)} if request else {},
         )
 
-    def _failed(self, words: str, *, for_good: bool = False) -> Ended:
-        """A failed turn. A caller is told, and tries again by itself; a rule that was broken would
-        be broken again; anything else is tried a few times.
+    def _failed(self, reason: str, *, for_good: bool = False) -> Ended:
+        """End a failed turn, and give up if a retry here is of no use.
+
+        A caller retries by itself, and a broken rule (``for_good``) would be broken again. Any other
+        failure is retried up to ``max_attempts`` times.
         """
         last = self._job.failures + 1 >= self._settings.max_attempts
         give_up = for_good or last or self._job.for_caller
-        return Ended(outcome=Outcome.RETRYABLE_ERROR, error=words, give_up=give_up)
+        return Ended(outcome=Outcome.RETRYABLE_ERROR, error=reason, give_up=give_up)
 
 
 def _shown(request: dict[str, Any]) -> dict[str, Any]:
-    """The request as a card shows it: itself, or as much of each of its first values as there is
-    room for.
-    """
+    """Return the request as a card shows it: whole, or its first values, each truncated."""
     if len(compact_json(request)) <= SHOWN_BYTES:
         return request
     room = SHOWN_BYTES // SHOWN_VALUES // ESCAPED

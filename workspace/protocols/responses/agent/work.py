@@ -1,7 +1,7 @@
-"""Decides which response a claimed run carries, and what its brain is told.
+"""Choose the response that a claimed run works on, and build the job of its brain.
 
-A run is given all that its session is owed, and a brain does one thing at a time: what belongs to
-another response is owed again, and the next run follows at once.
+A run leases every queued inbox item of its session, but a brain works on one response at a time:
+items of other responses are returned to the queue, and the next run starts immediately.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REMEMBERED_WORDS = 2_000
 
 @dataclass(frozen=True)
 class WorkInput:
-    """An answer, as its brain is told. ``essentials`` are what it put into its question."""
+    """An answer for the brain. ``essentials`` is the data that the brain stored in its question."""
 
     call_id: str
     question: str
@@ -52,10 +52,11 @@ class WorkInput:
 
 @dataclass(frozen=True, kw_only=True)
 class BrainJob:
-    """One turn's work. ``request`` is None only when it could not be recovered.
+    """The work of one turn.
 
-    ``failures`` are those in a row before it; ``for_caller`` when a program asked for it, which is
-    told of a failure and tries again by itself.
+    ``request``: None only if it could not be recovered. ``failures``: failed turns in a row before
+    this one. ``for_caller``: a program made the request; it sees a failure and retries by itself.
+    ``beside``: the (role, text) messages that came with the request.
     """
 
     response: str
@@ -72,22 +73,22 @@ class BrainJob:
 
     @property
     def is_first(self) -> bool:
-        """Whether it began its chain: only such a turn must pass a mandatory gate."""
+        """Return whether this is the first turn of its chain, the only one with a mandatory gate."""
         return self.response == self.root
 
 
 @dataclass(frozen=True)
 class NothingToDo:
-    """There is no work for this run, and why."""
+    """There is no work for this run, for the reason ``why``."""
 
     why: str
 
 
 @transaction.atomic
 def begin_work(turn: Turn, settings: ResponsesSettings) -> BrainJob | NothingToDo:
-    """Bind the run of a turn to its response and say that it is under way. Raises ClaimLost.
+    """Bind the run of a turn to its response and mark it in progress. Raises ClaimLost.
 
-    Doing it again finds the same response.
+    Repeating the call returns the same response.
     """
     run = claims.lock_claimed_run(turn.fence)
     if run is None:
@@ -127,29 +128,29 @@ def _response_of(
 
 
 def _under_way(session: Session) -> dict[int, Response]:
-    """The responses that are not over, each with its chain's root and the one that it follows.
+    """Return the open responses by key, each with its chain's root and its predecessor loaded.
 
-    Most follow none, and then those are not looked for.
+    Most responses have neither; then the second query is skipped.
     """
-    found = Response.objects.filter(session=session, ended_at=None).order_by("pk").in_bulk()
-    wanted = {pk for one in found.values() for pk in (one.root_id, one.previous_id) if pk}
-    followed = Response.objects.in_bulk(wanted) if wanted else {}
-    for one in found.values():
-        one.root = followed.get(one.root_id or 0)
-        one.previous = followed.get(one.previous_id or 0)
-    return found
+    responses = Response.objects.filter(session=session, ended_at=None).order_by("pk").in_bulk()
+    keys = {pk for one in responses.values() for pk in (one.root_id, one.previous_id) if pk}
+    predecessors = Response.objects.in_bulk(keys) if keys else {}
+    for one in responses.values():
+        one.root = predecessors.get(one.root_id or 0)
+        one.previous = predecessors.get(one.previous_id or 0)
+    return responses
 
 
 _Groups = dict[tuple[str, int], list[InboxItem]]
 
 
 def _groups(session: Session, run: Run, under_way: dict[int, Response]) -> _Groups:
-    """What the run was given, by the response it belongs to, oldest first.
+    """Group the leased inbox items of a run by the response they belong to, oldest first.
 
-    ("response", key) is there and under way; ("again", ask) is an answer whose response failed;
-    ("words", 0) is what people and agents wrote in the workspace; ("retry", key) is what a caller
-    asked for and was told had failed: it is tried again only when a person resumes the session for
-    nothing else.
+    Keys: ("response", pk) is an open response; ("again", ask pk) an answer whose response failed;
+    ("words", 0) messages that people and agents wrote in the workspace; ("retry", pk) a caller's
+    request whose response was reported as failed. A retry runs only if a person resumes the session
+    and there is nothing else to do.
     """
     leased = InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED).order_by("pk")
     groups: _Groups = {}
@@ -176,7 +177,7 @@ def _key_of(session: Session, item: InboxItem, under_way: dict[int, Response]) -
 
 
 def _group_of(bound: Response, groups: _Groups) -> tuple[str, int] | None:
-    """The group that a response which is bound already was made for."""
+    """Return the key of the group that an already bound response was created for."""
     if ("response", bound.pk) in groups:
         return ("response", bound.pk)
     kinds = ("again",) if bound.root_id else ("words", "retry")
@@ -184,7 +185,7 @@ def _group_of(bound: Response, groups: _Groups) -> tuple[str, int] | None:
 
 
 def _keep(session: LockedSession, run: Run, groups: _Groups, kept: tuple[str, int] | None) -> None:
-    """Owe again what belongs to other responses. The next run carries it as soon as this one ends."""
+    """Return the items of other responses to the queue. The next run starts when this one ends."""
     others = [item.pk for key, items in groups.items() if key != kept for item in items]
     if others:
         InboxItem.objects.filter(pk__in=others).update(state=InboxState.QUEUED, leased_by=None)
@@ -197,13 +198,13 @@ def _of_words(
 ) -> Response:
     text = "\n\n".join(item.body for item in items)
     request = request_of(text)
-    wanted = NewResponse(
+    new = NewResponse(
         request=request,
         items=[input_message("user", [{"type": "input_text", "text": text}])],
         commentary=settings.steps == "commentary",
         confidential=settings.tightened(request).confidential,
     )
-    return store.make_response(session, wanted, previous=_last(session))
+    return store.make_response(session, new, previous=_last(session))
 
 
 def _last(session: Session) -> Response | None:
@@ -211,30 +212,30 @@ def _last(session: Session) -> Response | None:
 
 
 def _answer_once_more(session: LockedSession, ask_id: int) -> Response:
-    """Another response for an answer whose own one failed: the answer is not lost."""
+    """Create another response for an answer whose response failed, so the answer is not lost."""
     ask = Ask.objects.select_related("verdict").get(pk=ask_id)
     asker = Response.objects.get(run=ask.run_id)
     verdict = ask.verdict
     text = verdict.option_label or verdict.text
-    wanted = resumed(asker, ask.request_key, text)
-    return store.make_response(session, wanted, previous=asker, root=root_of(asker))
+    new = resumed(asker, ask.request_key, text)
+    return store.make_response(session, new, previous=asker, root=root_of(asker))
 
 
 def _request_once_more(session: LockedSession, failed: Response) -> Response:
-    """Another response for a request whose own one failed."""
+    """Create another response for a request whose response failed."""
     items = [{**row.data, "id": new_id("msg")} for row in failed.inputs.order_by("position")]
-    wanted = NewResponse(
+    new = NewResponse(
         request=failed.request,
         items=items,
         model=failed.body["model"],
         commentary=failed.commentary,
         confidential=failed.confidential,
     )
-    return store.make_response(session, wanted, previous=failed.previous)
+    return store.make_response(session, new, previous=failed.previous)
 
 
 def call_id_of(request_key: str) -> str:
-    """The id by which a question is known on the wire, also once it was asked again here."""
+    """Return the id of a question on the wire, which stays the same when it is asked again."""
     return request_keys.root_of(request_key)
 
 
@@ -243,7 +244,7 @@ def root_of(response: Response) -> Response:
 
 
 def resumed(asker: Response, request_key: str, answer: str) -> NewResponse:
-    """What the turn after an answer is: the original request goes with it."""
+    """Return the response to create for an answer; it carries the original request."""
     return NewResponse(
         request=asker.request,
         items=[function_call_output(call_id_of(request_key), answer)],
@@ -254,7 +255,7 @@ def resumed(asker: Response, request_key: str, answer: str) -> NewResponse:
 
 
 def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | NothingToDo:
-    """A run that was given nothing: started by its schedule or a person, or let go of a question."""
+    """Handle a run without inbox items: a schedule or a person started it, or its question closed."""
     last = _last(session)
     if last is not None and last.paused and not last.let_go:
         asks = Ask.objects.filter(run=last.run_id)
@@ -263,8 +264,8 @@ def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | 
             Response.objects.filter(pk=last.pk).update(let_go=True)
             return NothingToDo("The question was closed without an answer. Nothing was run.")
     if not session.is_home:
-        return NothingToDo("There is nothing to do in this session. Write to it to go on.")
-    wanted = NewResponse(
+        return NothingToDo("There is nothing to do in this session. Write to it to continue.")
+    new = NewResponse(
         request=settings.default_request,
         items=[
             input_message(
@@ -274,7 +275,7 @@ def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | 
         commentary=settings.steps == "commentary",
         confidential=settings.tightened(settings.default_request).confidential,
     )
-    return store.make_response(session, wanted)
+    return store.make_response(session, new)
 
 
 def _job(session: Session, response: Response, settings: ResponsesSettings) -> BrainJob:
@@ -293,7 +294,7 @@ def _job(session: Session, response: Response, settings: ResponsesSettings) -> B
         suspended=settings.simulate_suspension
         and response.body["metadata"].get("suspended") in ("true", "1"),
         conversation=_conversation(response),
-        # The last message is the request itself, unless the turn goes on with an older one.
+        # The last message is the request itself, unless the turn continues an older request.
         beside=beside if answer else beside[:-1],
     )
 
@@ -313,7 +314,7 @@ def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInp
 
 
 def _asker(response: Response, ask: Ask) -> Response | None:
-    """The response that asked: as a rule the one that is followed."""
+    """Return the response that raised an ask, usually the predecessor."""
     previous = response.previous
     if previous is not None and previous.run_id == ask.run_id:
         return previous
@@ -321,18 +322,18 @@ def _asker(response: Response, ask: Ask) -> Response | None:
 
 
 def _conversation(response: Response) -> tuple[tuple[str, str], ...]:
-    """What was said before in the responses that this one follows, oldest first, each cut."""
-    told: list[tuple[str, str]] = []
+    """Return the (role, text) messages of earlier responses, oldest first, each text truncated."""
+    messages: list[tuple[str, str]] = []
     before = response.previous
     for _ in range(REMEMBERED_TURNS):
         if before is None or before.deleted_at is not None:
             break
-        said = [item for item in before.body["output"] if item["type"] == "message"]
+        outputs = [item for item in before.body["output"] if item["type"] == "message"]
         turn = _messages([row.data for row in before.inputs.order_by("position")])
-        turn += [("assistant", text_of(item["content"])) for item in said]
-        told = turn + told
+        turn += [("assistant", text_of(item["content"])) for item in outputs]
+        messages = turn + messages
         before = before.previous
-    return tuple((role, text[:REMEMBERED_WORDS]) for role, text in told)
+    return tuple((role, text[:REMEMBERED_WORDS]) for role, text in messages)
 
 
 def _messages(items: Iterable[Json]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""A person starts, stops, pauses and resumes; what is owed is kept whatever they do."""
+"""A person starts, stops, pauses and resumes. Inbox items are kept in every case."""
 
 from __future__ import annotations
 
@@ -145,6 +145,7 @@ def test_resuming_a_continuous_agent_starts_it(owner: User) -> None:
     assert (session.status, session.runs.count()) == (Status.DRAFT, 0)
     controls.resume_agent(agent_id=agent.pk, by=owner)
     assert session.runs.count() == 1
+    assert session.events.filter(text="Started for the first time.").exists()
 
 
 @pytest.mark.parametrize("verb", [controls.pause_agent, controls.resume_agent])

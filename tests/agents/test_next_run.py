@@ -1,4 +1,4 @@
-"""When a run is queued, and what time brings."""
+"""When runs are queued, and what the tick does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def jobs() -> list[int]:
-    """The runs that jobs in the queue point to."""
+    """Return the ids of the runs that jobs in the queue refer to."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (args->>'run_id')::bigint FROM procrastinate_jobs WHERE task_name = %s ORDER BY id",
@@ -110,7 +110,7 @@ def test_time_starts_only_active_agents(
 def test_something_owed_is_never_slept_over(
     session: Session, kind: InboxKind, cause: Cause
 ) -> None:
-    """Nothing in the product leaves a session so; if something did, the tick would find it."""
+    """No code leaves a session in this state; if a bug did, the tick would find it."""
     inbox.enqueue_item(lock_session(session.pk), kind, author="human:olga", body="Forgotten.")
     assert tick.run_tick() == 1
     assert session.runs.get().cause == cause

@@ -1,4 +1,4 @@
-"""JSON from outside: the same is taken on every Python, and nothing is nested without end."""
+"""JSON from outside: the nesting limit is the same on every version of Python."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ NESTS = [("[", "]"), ('{"a":', "}"), ('[0,{"a":[', "]},0]")]
 
 
 def nested(depth: int, opens: str, closes: str) -> str:
-    """JSON of that depth; ``opens`` may open several levels at once."""
+    """Return JSON of that depth; ``opens`` may open several levels at once."""
     times = depth // (opens.count("[") + opens.count("{"))
     return opens * times + "1" + closes * times
 

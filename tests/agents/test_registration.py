@@ -1,4 +1,4 @@
-"""An agent is checked whole before it is there."""
+"""An agent is validated completely before it is created."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_several_sessions_are_locked_and_missing_ones_left_out(agent: Agent) -> 
 
 
 def test_a_session_that_is_not_locked_has_no_moment(session: LockedSession) -> None:
-    """What is done under a lock asks the session for the time; without a lock it cannot."""
+    """Code under the lock takes the time from the session; without the lock there is none."""
     with pytest.raises(AttributeError):
         _ = session.locked_at
     assert lock_session(session.pk).locked_at > session.created_at

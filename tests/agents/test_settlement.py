@@ -1,4 +1,4 @@
-"""How a turn ends: what becomes of the run, of what it was given, and of the session's next wake."""
+"""How a turn ends: the run's status, its inbox items, and the session's next wake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.factories import AgentFactory, begin, claim, draft, finish, home_of, 
 pytestmark = pytest.mark.django_db
 
 COMPLETED = (Outcome.WORK_DONE, Outcome.NO_WORK, Outcome.BLOCKED)
-#: What may happen while a turn is under way.
+#: What may arrive while a turn is running.
 MEANWHILE = ("nothing", "message", "mail")
 
 
@@ -33,7 +33,7 @@ def happen(what: str, session: Session, by: User) -> None:
 
 
 def expected_status(outcome: Outcome, *, asks: bool, meanwhile: str) -> RunStatus:
-    """The matrix in one place: failed, waiting, on with what came in, or completed."""
+    """The whole matrix: failed, waiting for a person, continued or completed."""
     human = meanwhile == "message"
     if outcome not in COMPLETED:
         return RunStatus.FAILED
@@ -109,7 +109,7 @@ def continuous(owner: User, **wake: Any) -> Session:
 
 
 def delay_of(session: Session) -> float:
-    """Seconds from the settling to the next wake."""
+    """Return the seconds from the settlement to the next wake."""
     session.refresh_from_db()
     assert session.wake_at is not None
     return (session.wake_at - session.moved_at).total_seconds()
@@ -312,7 +312,7 @@ STRANGE: list[dict[str, Any]] = [
 def test_whatever_a_turn_says_it_ends(
     session: Session, outcome: Outcome, ended: dict[str, Any]
 ) -> None:
-    """A turn that could not be stored would be taken over and run again, for ever."""
+    """A turn that cannot be stored would be taken over and repeated forever."""
     Agent.objects.update(lane="vendor")
     assert turn_of(session, outcome, **ended).ended_at is not None
 

@@ -1,4 +1,4 @@
-"""What a person writes to a session outranks everything and is carried once."""
+"""A person's message outranks every other cause and is delivered once."""
 
 from __future__ import annotations
 

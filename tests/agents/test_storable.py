@@ -1,4 +1,4 @@
-"""What shows, and what PostgreSQL can hold."""
+"""Which texts are blank, and what PostgreSQL can store."""
 
 from __future__ import annotations
 
