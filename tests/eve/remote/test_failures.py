@@ -81,7 +81,7 @@ def test_a_garbled_line_is_read_again_and_then_ends_the_turn_in_words(
     double.faults = [lambda handler: handler.command == "GET" and streams(line)(handler)]
     session = say(agent, owner, "once more")
     run = Run.objects.filter(session=session).latest("number")
-    assert "no JSON" in run.error
+    assert "contains a line that is not" in run.error
 
 
 @in_one_era
@@ -96,7 +96,7 @@ def test_a_line_without_end_is_not_kept(double: Double, owner: User) -> None:
 
     double.faults = [endless]
     session = start(agent_at(double, owner), owner)
-    assert "longer than anything" in Run.objects.get(session=session).error
+    assert "line of the stream is too long" in Run.objects.get(session=session).error
 
 
 @in_one_era
@@ -118,7 +118,7 @@ def test_a_page_instead_of_a_stream_is_said(double: Double, owner: User) -> None
 
     double.faults = [page]
     session = start(agent_at(double, owner), owner)
-    assert "no NDJSON" in Run.objects.get(session=session).error
+    assert "is not NDJSON" in Run.objects.get(session=session).error
 
 
 def test_a_lease_that_ends_is_no_trouble(owner: User) -> None:
@@ -256,7 +256,7 @@ def test_a_server_that_opens_another_session_instead_is_noticed(owner: User) -> 
 
         double.faults = [once(another, method="POST")]
         decide(asked(session), owner)
-        assert "opened another instead" in asked(session).prompt
+        assert "created another" in asked(session).prompt
 
 
 @in_one_era
@@ -316,7 +316,7 @@ def test_a_server_that_takes_an_answer_and_does_nothing_is_not_waited_for(
     double.faults = [once(swallow, method="POST")]
     (ended,) = decide(asked(session), owner)
     assert ended.outcome == Outcome.RETRYABLE_ERROR
-    assert "nothing came of it" in ended.error
+    assert "accepted the input, but did nothing" in ended.error
 
 
 @in_one_era
@@ -336,5 +336,5 @@ def test_a_request_that_nobody_could_answer_ends_the_turn_in_words(
     line = json.dumps(event).encode() + b"\n"
     double.faults = [lambda handler: handler.command == "GET" and streams(line)(handler)]
     session = start(agent_at(double, owner), owner)
-    assert "not understood here" in Run.objects.get(session=session).error
+    assert "request is malformed" in Run.objects.get(session=session).error
     assert not Ask.objects.exists()
