@@ -57,7 +57,7 @@ def _why_undeliverable(session: Session, home: Session, mail: Mail, hops: int) -
     if is_blank(mail.text):
         return "it says nothing"
     if len(mail.text) > MAIL_LIMIT:
-        return f"it has {len(mail.text)} characters, and {MAIL_LIMIT} are the most"
+        return f"it has {len(mail.text)} characters; the limit is {MAIL_LIMIT}"
     return ""
 
 

@@ -82,7 +82,7 @@ def checked_settings(runtime_key: str, settings: dict[str, Any]) -> dict[str, An
     except ShapeError as error:
         raise ValidationError({"settings": _messages(error)}) from error
     if make_storable(checked) != checked:
-        raise ValidationError({"settings": "They hold a character that cannot be kept."})
+        raise ValidationError({"settings": "They contain a character that cannot be stored."})
     return checked
 
 
@@ -90,7 +90,7 @@ def _check_texts(agent: Agent) -> None:
     texts = {name: str(getattr(agent, name)) for name in _TEXTS}
     bad = [name for name, text in texts.items() if not is_storable(text)]
     if bad:
-        raise ValidationError(dict.fromkeys(bad, "It holds a character that cannot be kept."))
+        raise ValidationError(dict.fromkeys(bad, "It contains a character that cannot be stored."))
 
 
 def check_wake_policy(stored: dict[str, Any]) -> None:

@@ -48,8 +48,8 @@ def test_much_side_by_side_is_not_deep() -> None:
     [
         (b'{"a":1,"a":2}', "a name appears twice in one object"),
         (b'[{"x":{"a":1,"b":0,"a":1}}]', "a name appears twice in one object"),
-        (b"NaN", "NaN is no JSON"),
-        (b"[-Infinity]", "-Infinity is no JSON"),
+        (b"NaN", "NaN is not JSON"),
+        (b"[-Infinity]", "-Infinity is not JSON"),
         ("{}".encode("utf-16"), "codec can't decode"),
         (b"", "Expecting value"),
         (b"[" * 5_000, "nested too deeply|Expecting value"),

@@ -81,7 +81,7 @@ def test_one_shared_owner_is_enough(session: Session, colleague: User, stranger:
     ("text", "why"),
     [
         (" \u200b", "it says nothing"),
-        ("x" * 16_001, "it has 16001 characters, and 16000 are the most"),
+        ("x" * 16_001, "it has 16001 characters; the limit is 16000"),
     ],
     ids=["blank", "long"],
 )

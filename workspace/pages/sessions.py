@@ -85,7 +85,7 @@ def _post(request: OwnerRequest, found: Session, text: str) -> tuple[int, str] |
     if "\x00" in text:
         return 422, _("The message holds a NUL character, which is not kept.")
     if len(text) > session_messages.MESSAGE_LIMIT:
-        reason = _("The message has {length} characters; {limit} are the most.")
+        reason = _("The message has {length} characters; the limit is {limit}.")
         return 422, reason.format(length=len(text), limit=session_messages.MESSAGE_LIMIT)
     try:
         session_messages.post_message(session_id=found.pk, by=request.user, text=text)
