@@ -54,7 +54,9 @@ def post_message(*, session_id: int, by: AbstractBaseUser, text: str) -> Run | N
 def _check(text: object) -> None:
     """Raise NotSent if a message cannot be sent. ``text`` is unvalidated input."""
     if not isinstance(text, str) or not is_storable(text):
-        raise BadMessage("The message contains a character that cannot be stored. Nothing was sent.")
+        raise BadMessage(
+            "The message contains a character that cannot be stored. Nothing was sent."
+        )
     if len(text) > MESSAGE_LIMIT:
         raise BadMessage(f"The message has {len(text)} characters; the limit is {MESSAGE_LIMIT}.")
     if is_blank(text):

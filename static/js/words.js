@@ -1,2 +1,2 @@
-/* The words of the other scripts, from the block that the page carries: translated on the server. */
-window.needsYouWords = JSON.parse(document.getElementById("script-words").textContent);
+/* The words of the other scripts, as the page carries them: translated on the server. */
+window.needsYouWords = JSON.parse(document.querySelector("meta[name=script-words]").content);

@@ -16,10 +16,10 @@ FOLDER = Path(settings.BASE_DIR) / "templates" / "events"
 
 def documented_kinds() -> set[str]:
     """The kinds that the docstring of `agents.events.log` lists."""
-    kinds = re.search(r"Kinds: (.*?)\.? noted is", str(log.__doc__), re.DOTALL)
-    assert kinds, "the docstring lists the kinds"
-    names = re.sub(r" of (a turn|an ask|the session itself)", "", kinds[1]).replace(" and ", ", ")
-    return {name.strip() for name in re.split(r"[,;]", names) if name.strip()}
+    listed = r"^Kinds of [\w ]+: (.+)\.$|The session itself: (\w+)\."
+    lines = re.findall(listed, str(log.__doc__), re.MULTILINE)
+    assert len(lines) == 4, "the docstring lists the kinds"
+    return {name for line in lines for name in re.split(r", ", line[0] or line[1])}
 
 
 def test_every_documented_kind_has_a_partial() -> None:

@@ -1,9 +1,11 @@
-"""The words that scripts show, as a JSON block in the page: a translator finds them here."""
+"""The words that scripts show, as JSON in a meta element: a translator finds them here."""
 
 from __future__ import annotations
 
+import json
+
 from django import template
-from django.utils.html import json_script
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -12,10 +14,9 @@ register = template.Library()
 
 @register.simple_tag
 def script_words() -> SafeString:
-    """Render the block that static/js/words.js reads."""
-    return json_script(
-        {"problems": _problems(), "connection": _connection(), "queue": _queue()}, "script-words"
-    )
+    """Render the element that static/js/words.js reads."""
+    words = {"problems": _problems(), "connection": _connection(), "queue": _queue()}
+    return format_html('<meta name="script-words" content="{}">', json.dumps(words))
 
 
 def _problems() -> dict[str, str]:

@@ -63,7 +63,7 @@ def test_a_message_passes_a_question_over(owner: User) -> None:
     [
         ({"prompt": ""}, "prompt"),
         ({"prompt": 5}, "prompt"),
-        ({"prompt": "  \u200b "}, "no words"),
+        ({"prompt": "  \u200b "}, "no text"),
         ({"options": "x"}, "options"),
         ({"options": [{"id": "a"}]}, "options.0.label"),
         ({"options": [{"id": "a", "label": "A"}, {"id": "a", "label": "B"}]}, "same id"),
