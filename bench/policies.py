@@ -55,8 +55,8 @@ def _answer(agent: Agent, owner: User, *, bare: bool) -> float:
 def _without() -> Iterator[None]:
     """Answer without a policy, a grant and a record."""
     with (
-        patch.object(chain, "verdict", lambda *_: None),
-        patch.object(grants, "mint", lambda *_: None),
+        patch.object(chain, "append_verdict", lambda *_: None),
+        patch.object(grants, "mint_grant", lambda *_: None),
         patch.object(versions, "version_in_force", lambda _: 0),
     ):
         yield
