@@ -95,7 +95,8 @@ def measure(runs: int) -> list[Figure]:
     )
     return [
         Figure("eve: a park", [each[0] for each in rounds], trivial, target=10, note=note),
-        Figure("eve: an answer", [each[1] for each in rounds], trivial, target=10, note=note),
+        # 10 before each verb wrote its rows where they change; the reader was worth the rest.
+        Figure("eve: an answer", [each[1] for each in rounds], trivial, target=11, note=note),
         Figure(
             f"eve: an event at {READERS} readers",
             [fan[0] for fan in fans],
