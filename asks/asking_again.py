@@ -7,8 +7,9 @@ from django.utils.translation import gettext_noop
 
 from agents import transitions
 from agents.locking import LockedSession
+from agents.text import key_order
 from asks import closing, raising
-from asks.actions import binding
+from asks.actions import binding, editing
 from asks.deadlines.nudges import copy_escalation
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
@@ -50,11 +51,11 @@ def draft_from(ask: Ask) -> AskDraft:
         ),
         free_text=ask.free_text,
         action=_action_of(ask, gate) if gate else None,
-        context=ask.context,
+        context=key_order.in_order(ask.context, ask.context_order),
     )
 
 
 def _action_of(ask: Ask, gate: Gate) -> ActionDraft:
-    params = binding.restore_params(gate.params)
+    params = editing.asked_params(gate)
     files = tuple(gate.files)
     return ActionDraft(gate.operation, params, ask.money_critical, files=files, schema=gate.schema)

@@ -17,7 +17,7 @@ from agents.events.log import record_event
 from agents.lifecycle import Cause
 from agents.locking import LockedSession
 from agents.models import Run, Session
-from agents.text import html
+from agents.text import html, key_order
 from agents.text.storable import make_storable
 from asks import closing, verdict_delivery
 from asks.actions import auto_approval, binding, schema
@@ -135,6 +135,7 @@ def create_ask(
             free_text=draft.free_text or not draft.options,
             money_critical=_is_money_critical(draft, bound.ruling),
             context=make_storable(draft.context),
+            context_order=key_order.order_of(make_storable(draft.context)),
             imported=imported,
             opened_at=opened_at or session.locked_at,
             expires_at=applied.expires_at,
@@ -246,6 +247,7 @@ def _bind(
             number=session.gate_count,
             operation=action.operation,
             params=null if action.params is None else action.params,
+            params_order=key_order.order_of(action.params),
             files=action.files,
             schema=schema.usable_schema(draft.schema),
             action_hash=action.digest,

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workspace.text.markdown import MAX_MARKDOWN, MAX_SHOWN, plain_text, render_markdown
+from workspace.text.markdown import (
+    MAX_MARKDOWN,
+    MAX_SHOWN,
+    plain_line,
+    plain_text,
+    render_markdown,
+)
 from workspace.text.visible import fold_blank_lines, visible, visible_line
 
 ALLOWED = {
@@ -293,3 +299,20 @@ def test_templates_in_text_are_text() -> None:
         Parsed(render_markdown("{{ settings.SECRET_KEY }} {% include 'x' %}")).words.strip()
         == "{{ settings.SECRET_KEY }} {% include 'x' %}"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("**Refund** it?\n\n- `a`\n- b", "Refund it? a b"),
+        ("# Title\ntext", "Title text"),
+        ("[bank](https://evil.example)", "bank (evil.example)"),
+        ("2 * 3 * 4 and snake_case_name", "2 * 3 * 4 and snake_case_name"),
+        ("```\nrm -rf /\n```", "rm -rf /"),
+        ("pay \u202e0001", "pay ⟦U+202E⟧0001"),
+        ("***", "***"),
+        ("<b>x</b>", "<b>x</b>"),
+    ],
+)
+def test_a_row_shows_the_words_of_markdown_without_its_marks(text: str, line: str) -> None:
+    assert plain_line(text) == line

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from agents.text import key_order
 from agents.text.canonical_json import Json
 from asks.actions import binding, bound_files, schema
 from asks.actions.schema import Flaw, join_path
@@ -30,8 +31,8 @@ _TYPE_NAMES = {
 
 
 def asked_params(gate: Gate) -> Json:
-    """Return the params shown with the question."""
-    return binding.restore_params(gate.params)
+    """Return the params shown with the question, in the order in which the agent sent them."""
+    return key_order.in_order(binding.restore_params(gate.params), gate.params_order)
 
 
 def edited_action_hash(gate: Gate, params: Json) -> str:

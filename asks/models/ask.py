@@ -18,8 +18,8 @@ class Ask(models.Model):
 
     ``request_key`` is the protocol's id of the request; a session raises each key once.
     ``prompt_html`` is the prompt, rendered and sanitised once. ``context`` is additional information
-    from the agent, {name: value}. ``agent`` repeats the session's agent, so that one index covers a
-    person's queue.
+    from the agent, {name: value}, and ``context_order`` the order of its names. ``agent`` repeats
+    the session's agent, so that one index covers a person's queue.
 
     ``terms`` holds the result of the policy when the ask was raised (see ``asks.policies.terms``).
     The columns that filter a queue repeat parts of it: ``answered_by`` is the group that answers
@@ -37,6 +37,9 @@ class Ask(models.Model):
     free_text = models.BooleanField(default=True)
     money_critical = models.BooleanField(default=False)
     context = models.JSONField(default=dict, blank=True)
+    context_order = models.JSONField(
+        default=dict, db_default=Value({}, JSONField()), blank=True, editable=False
+    )
     imported = models.BooleanField(
         default=False, help_text="It came from an approvals file; since when it waits is unknown."
     )
@@ -186,7 +189,8 @@ class Gate(models.Model):
     ``number`` counts 0, 1, 2 … in the session. The binding consists of ``action_hash`` (over the
     operation, the params and the files that they name), ``policy_version`` and ``run_version``.
     ``files`` is {path: digest, or the reason why there is none} at the time of the ask. ``schema`` is
-    the JSON Schema of the params, if the protocol supplies one.
+    the JSON Schema of the params, if the protocol supplies one. ``params_order`` is the order of the
+    names in the params (``agents.text.key_order``): no digest covers it.
     """
 
     ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="gate")
@@ -194,6 +198,9 @@ class Gate(models.Model):
     number = models.PositiveIntegerField()
     operation = models.CharField(max_length=200)
     params = models.JSONField()
+    params_order = models.JSONField(
+        default=dict, db_default=Value({}, JSONField()), blank=True, editable=False
+    )
     files = models.JSONField(default=dict, db_default=Value({}, JSONField()), blank=True)
     schema = models.JSONField(null=True, blank=True)
     action_hash = models.CharField(max_length=80)

@@ -14,7 +14,7 @@ from asks.models import Ask, Verdict
 from tests.pages import world
 from tests.pages.answers import assert_untouched, card, post
 from tests.pages.html import Element, read
-from tests.policies.world import asked
+from tests.policies.world import asked, in_force
 from workspace.pages.cards.call_rows import MOST_ROWS, rows_of
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +26,11 @@ def call(client: Client, owner: User, params: Any, operation: str = "deploy") ->
     return page.one("article", id=f"ask-{ask.pk}").one("figure", class_="bound")
 
 
+def card_figure(client: Client, ask: Ask) -> Element:
+    page = read(client.get(f"/asks/{ask.pk}/").content)
+    return page.one("figure", class_="bound")
+
+
 def rows(figure: Element) -> list[tuple[str, str]]:
     return [(row.one("dt").words, row.one("dd").words) for row in figure.one("dl").all("div")]
 
@@ -35,17 +40,57 @@ def test_nested_arguments_stand_under_their_names(as_owner: Client, owner: User)
     figure = call(as_owner, owner, params)
     assert "deploy" in figure.one("figcaption").words
     assert rows(figure) == [
+        ("env", "prod"),
         ("n", "1.5"),
         ("to", "2 values"),
-        ("force", "false"),
         ("hosts", "2 items"),
         ("[0]", "a"),
         ("[1]", "b"),
-        ("env", "prod"),
+        ("force", "false"),
         ("none", "{}"),
     ]
     depths = [row.one("dt").attrs.get("class") for row in figure.one("dl").all("div")]
-    assert depths == [None, None, "in-1", "in-1", "in-2", "in-2", None, None]
+    assert depths == [None, None, None, "in-1", "in-2", "in-2", "in-1", None]
+
+
+def test_arguments_keep_the_order_of_the_call_where_the_question_is_asked_again(
+    as_owner: Client, owner: User
+) -> None:
+    params = {"zone": "eu", "id": 1, "list": [{"b": 1, "a": 2}], "~/~1": {"y/": 1, "x": 2}}
+    agent = world.agent_of(owner)
+    ask = asked(world.home(agent), ActionDraft("deploy", params))
+    names = [name for name, _value in rows(card_figure(as_owner, ask))]
+    assert names == ["zone", "id", "list", "[0]", "b", "a", "~/~1", "y/", "x"]
+    in_force(agent, {"operation": "other"})
+    post(as_owner, ask, option="approve", **world.echo_of(ask))
+    fresh = Ask.objects.get(supersedes=ask.pk)
+    assert [name for name, _value in rows(card_figure(as_owner, fresh))] == names
+    assert fresh.gate.action_hash == ask.gate.action_hash
+
+
+def test_the_order_of_the_arguments_binds_nothing(owner: User) -> None:
+    first, second = (
+        asked(world.home(world.agent_of(owner, slug=slug)), ActionDraft("deploy", params))
+        for slug, params in (("one", {"a": 1, "b": 2}), ("two", {"b": 2, "a": 1}))
+    )
+    assert first.gate.action_hash == second.gate.action_hash
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("restart\n", "restart ends with a line break"),
+        ("one\ntwo\n\n", "one two ends with 2 line breaks"),
+        ("  indented\nlines", "indented lines"),
+        (" around ", '" around "'),
+        ("5\n", '"5\\n"'),
+        ("\n", '"\\n"'),
+    ],
+)
+def test_text_is_shown_as_it_would_be_written(
+    as_owner: Client, owner: User, text: str, words: str
+) -> None:
+    assert rows(call(as_owner, owner, {"text": text})) == [("text", words)]
 
 
 @pytest.mark.case("C91")

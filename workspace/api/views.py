@@ -6,7 +6,7 @@ from django.db.models import Prefetch, QuerySet
 
 from agents.lifecycle import LIVE_RUNS, YOU_ARE_THE_BLOCKER
 from agents.models import Agent, Event, Session
-from asks.actions import binding
+from asks.actions import binding, editing
 from asks.models import Ask, Gate, Option, Verdict, Vote
 from asks.policies import terms
 from workspace.api import shapes
@@ -118,7 +118,7 @@ def _action(row: Ask, gate: Gate) -> shapes.ActionShape:
     applied = terms.terms_of(row)
     return shapes.ActionShape(
         operation=gate.operation,
-        params=binding.restore_params(gate.params),
+        params=editing.asked_params(gate),
         gate=gate.number,
         params_schema=gate.schema,
         may_edit=applied.may_edit and not applied.many_decide,

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from agents.models import Event, Session
-from asks.actions import binding
+from asks.actions import binding, editing
 from asks.drafts import request_keys
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Verdict
@@ -96,7 +96,7 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
 
 
 def _action(gate: Gate, cut: _Cut) -> Payload:
-    params = binding.restore_params(gate.params)
+    params = editing.asked_params(gate)
     if len(json.dumps(params)) > MAX_PARAMS_BYTES:
         cut.names.append("action.params")
         params = None

@@ -15,11 +15,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunStatus, Status
 from agents.models import Event
+from agents.text import key_order
 from asks.actions.difference import Piece
+from asks.models import Verdict
 from workspace.pages.cards.call_rows import CallRow, rows_of
 from workspace.text import markdown, visible
 
@@ -56,6 +58,7 @@ LONG_LINES = 12
 
 register.filter("visible", visible.visible)
 register.filter("visible_line", visible.visible_line)
+register.filter("plain_line", markdown.plain_line)
 register.filter("stored", markdown.stored)
 register.filter("plain", markdown.plain_text)
 
@@ -71,10 +74,23 @@ def folded(value: str) -> SafeString | str:
     """The same; one that is long behind a line of it that shows both its ends, all of it to unfold."""
     whole = shown(value)
     if len(whole) <= LONG and whole.count("\n") < LONG_LINES:
-        return whole
+        return _with_its_end(whole)
     ends = visible.visible_line(whole[:120]), visible.visible_line(whole[-80:])
-    summary = "<summary>{} … {} <small>all {} characters</small></summary>"
-    return format_html(f'<details class="long">{summary}{{}}</details>', *ends, len(value), whole)
+    count = gettext("all {count} characters").format(count=len(value))
+    summary = "<summary>{} … {} <small>{}</small></summary>"
+    fold = f'<details class="long" data-fold>{summary}{{}}</details>'
+    return format_html(fold, *ends, count, _with_its_end(whole))
+
+
+def _with_its_end(text: str) -> SafeString | str:
+    """Return a text and, since nobody sees them, the line breaks at its end in words."""
+    breaks = len(text) - len(text.rstrip("\n"))
+    if not breaks:
+        return text
+    words = ngettext("ends with a line break", "ends with {count} line breaks", breaks).format(
+        count=breaks
+    )
+    return format_html("{}<small> {}</small>", text.rstrip("\n"), words)
 
 
 @register.simple_tag
@@ -93,9 +109,14 @@ def _changed_piece(piece: Piece) -> str:
 
 
 @register.filter
-def edited_rows(edit: dict[str, object]) -> list[CallRow]:
-    """What a verdict keeps of a changed call, as rows."""
-    return rows_of(edit["edited"], edit["original"])
+def edited_rows(verdict: Verdict) -> list[CallRow]:
+    """What a verdict keeps of a changed call, as rows in the order of the call."""
+    order = verdict.ask.gate.params_order
+    edit = verdict.edit or {}
+    edited, original = (
+        key_order.in_order(edit.get(which), order) for which in ("edited", "original")
+    )
+    return rows_of(edited, original)
 
 
 def age_in_words(age: timedelta) -> str:

@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from workspace.text.visible import fold_blank_lines, visible
+from workspace.text.visible import fold_blank_lines, visible, visible_line
 
 MAX_MARKDOWN = 16_000
 """Characters.
@@ -31,7 +31,10 @@ parse.
 """
 MAX_SHOWN = 200_000
 """Characters of plain text on a page; a note counts the characters that are left out."""
+MAX_LINE = 2_000
+"""Characters of markdown that `plain_line` reads."""
 
+_BREAKS = {"softbreak": " ", "hardbreak": " "}
 _TAGS = {
     *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote"),
     *("ul", "ol", "li", "a", "span", "table", "thead", "tbody", "tr", "th", "td"),
@@ -68,6 +71,21 @@ def plain_text(text: str) -> SafeString:
     if more > 0:
         html += f'<p class="heading">⟦{more} more characters are stored but not shown here⟧</p>'
     return mark_safe(html)  # noqa: S308 -- escaped
+
+
+def plain_line(text: str) -> str:
+    """Return the words of markdown on one line without its marks, for rows and lists.
+
+    A link still names its host. Only the beginning of a long text is read.
+    """
+    words: list[str] = []
+    for token in _parser.parse(visible(text[:MAX_LINE])):
+        if token.type == "inline":
+            parts = (_BREAKS.get(part.type, part.content) for part in token.children or ())
+            words.append("".join(parts))
+        elif token.type in ("fence", "code_block"):
+            words.append(token.content)
+    return visible_line(" ".join(words)) or visible_line(text[:MAX_LINE])
 
 
 def stored(html: str) -> SafeString:

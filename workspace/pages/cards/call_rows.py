@@ -48,12 +48,21 @@ def rows_of(now: object, was: object = _GONE) -> list[CallRow]:
 
 
 def value_in_words(value: object) -> str:
-    """Format a value: plain text bare, everything else, and text that looks like JSON, as JSON."""
+    """Format a value: plain text bare, everything else, and text that looks like JSON, as JSON.
+
+    So is text of one line with white space around it, which nobody would see otherwise.
+    """
     if isinstance(value, _Words):
         return str(value)
-    if isinstance(value, str) and value.strip() == value and value and not is_json(value):
+    if isinstance(value, str) and _is_plain(value):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text can be read without quotes: line breaks at its end are shown beside it."""
+    body = text.rstrip("\n")
+    return bool(body.strip()) and ("\n" in body or body.strip() == body) and not is_json(text)
 
 
 def _named(params: object) -> dict[str, Any]:

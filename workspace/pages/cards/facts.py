@@ -13,6 +13,8 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Count, F, OuterRef, Prefetch, QuerySet, Subquery
 
 from agents.models import Agent
+from agents.text import key_order
+from asks.actions import editing
 from asks.lifecycle import AskKind, Style
 from asks.models import Ask, Gate
 from workspace.pages.cards import proposals
@@ -149,6 +151,8 @@ def with_past(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 def facts_of(ask: Ask) -> AskFacts:
     """Read an ask loaded with `asks.queue.queries.with_card_facts`."""
     gate, rules = gate_facts(ask), rules_of(ask)
+    context = key_order.in_order(ask.context, ask.context_order)
+    requested = _requested(context)
     return AskFacts(
         id=ask.pk,
         session_id=ask.session_id,
@@ -174,11 +178,13 @@ def facts_of(ask: Ask) -> AskFacts:
         free_text=ask.free_text,
         money_critical=ask.money_critical,
         action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
-        requested=tuple((name, value_in_words(value)) for name, value in _requested(ask).items()),
-        added=tuple(
-            (name, value_in_words(value))
-            for name, value in ask.context.items()
-            if name not in DOORS_OWN and (name != "request" or not _requested(ask))
+        requested=_in_words(requested),
+        added=_in_words(
+            {
+                name: value
+                for name, value in context.items()
+                if name not in DOORS_OWN and (name != "request" or not requested)
+            }
         ),
         earlier=_earlier(ask, gate) if gate else (),
         fields=proposals.fields_of(ask, gate),
@@ -188,10 +194,14 @@ def facts_of(ask: Ask) -> AskFacts:
     )
 
 
-def _requested(ask: Ask) -> dict[str, object]:
+def _requested(context: dict[str, object]) -> dict[str, object]:
     """Return the run's task if its protocol reports it: ``request`` in the ask's context."""
-    found = ask.context.get("request")
+    found = context.get("request")
     return found if isinstance(found, dict) else {}
+
+
+def _in_words(values: dict[str, object]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value_in_words(value).rstrip("\n")) for name, value in values.items())
 
 
 def gate_facts(ask: Ask) -> Gate | None:
@@ -230,7 +240,8 @@ def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
 
 def _action(gate: Gate, before: Gate | None, *, said: str) -> ActionFacts:
     """Return the action as the card shows it; a value equal to the question is left out."""
-    found = rows_of(gate.params, before.params) if before else rows_of(gate.params)
+    params = editing.asked_params(gate)
+    found = rows_of(params, editing.asked_params(before)) if before else rows_of(params)
     rows = tuple(row for row in found if row.value != said)
     values = [row for row in rows if not row.is_group]
     return ActionFacts(

@@ -11,6 +11,7 @@ from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, InboxKind, RunStatus, SessionState
 from agents.locking import LockedSession, lock_session
 from agents.models import Agent
+from agents.text.outline import outline
 from workspace.accounts import api_keys
 from workspace.api.attempts import actor_of
 from workspace.models import ApiKey
@@ -165,5 +166,4 @@ def _text(new: NewResponse) -> str:
     request = new.request or {}
     if set(request) == {"text"}:
         return str(request["text"])
-    lines = "\n".join(f"- {name}: {value}" for name, value in request.items())
-    return f"A request:\n\n{lines}"
+    return f"A request:\n\n{outline(request)}"
