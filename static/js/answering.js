@@ -15,6 +15,7 @@
       if (button === submitter) button.setAttribute("aria-busy", "true");
       else if (!button.disabled) { button.disabled = true; button.dataset.wasEnabled = ""; }
     }
+    for (const field of place.querySelectorAll("textarea, input")) if (!field.readOnly) { field.readOnly = true; field.dataset.wasOpen = ""; }
     place.querySelector("[data-problem]")?.remove();
   }
 
@@ -23,6 +24,7 @@
     if (!place) return;
     for (const button of place.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
     for (const button of place.querySelectorAll("[data-was-enabled]")) { button.disabled = false; delete button.dataset.wasEnabled; }
+    for (const field of place.querySelectorAll("[data-was-open]")) { field.readOnly = false; delete field.dataset.wasOpen; }
   }
 
   function say(node, status) {

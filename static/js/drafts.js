@@ -1,33 +1,44 @@
-/* Keeps what is typed until it is sent: a reload, a lost connection or a signed-out tab costs no words.
+/* Keeps what is typed or chosen until it is sent: a reload, a lost connection or a signed-out tab costs no words.
  *
- * Each field with data-draft="key" is kept in this tab's sessionStorage under that key and put back into an empty field.
- * Sent drafts are dropped once the server says that it has them (data-sent="key" anywhere in its answer).
+ * Each field with data-draft="key" is kept in this tab's sessionStorage under that key and put back into a field that
+ * stands as the server sent it. A draft is dropped once the server has it: data-sent="key" anywhere in its answer drops
+ * that key and those below it, such as key/amount.
  */
 (function () {
   "use strict";
   const PREFIX = "draft:";
+  const { endTyping, isComposing } = window.needsYou;
+
+  const asSent = (field) =>
+    field.options ? Array.from(field.options, (option) => option.defaultSelected).indexOf(true) : field.defaultValue;
+  const now = (field) => (field.options ? field.selectedIndex : field.value);
+  const isUntouched = (field) => now(field) === (field.options ? Math.max(0, asSent(field)) : asSent(field));
 
   function keep(field) {
     try {
-      if (field.value.trim()) sessionStorage.setItem(PREFIX + field.dataset.draft, field.value);
-      else sessionStorage.removeItem(PREFIX + field.dataset.draft);
+      if (isUntouched(field)) sessionStorage.removeItem(PREFIX + field.dataset.draft);
+      else sessionStorage.setItem(PREFIX + field.dataset.draft, field.value);
     } catch { /* storage full or forbidden: the field itself still holds the words */ }
   }
 
   function restore(root) {
     for (const field of root.querySelectorAll("[data-draft]")) {
-      let words = null;
-      try { words = sessionStorage.getItem(PREFIX + field.dataset.draft); } catch { /* as above */ }
-      if (words && !field.value) {
-        field.value = words;
-        field.closest("details")?.setAttribute("open", "");
-      }
+      let typed = null;
+      try { typed = sessionStorage.getItem(PREFIX + field.dataset.draft); } catch { /* as above */ }
+      if (typed === null || !isUntouched(field) || typed === field.value) continue;
+      field.value = typed;
+      for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     }
   }
 
   function drop(root) {
     for (const mark of root.querySelectorAll("[data-sent]")) {
-      try { sessionStorage.removeItem(PREFIX + mark.dataset.sent); } catch { /* as above */ }
+      const sent = PREFIX + mark.dataset.sent;
+      try {
+        for (const key of Object.keys(sessionStorage)) {
+          if (key === sent || key.startsWith(`${sent}/`) || key.startsWith(`${sent}-`)) sessionStorage.removeItem(key);
+        }
+      } catch { /* as above */ }
     }
   }
 
@@ -42,9 +53,12 @@
 
   /* Ctrl+Enter or Cmd+Enter sends the words at hand. */
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat || isComposing(event)) return;
     const form = event.target.closest && event.target.closest("textarea")?.form;
     const button = form && form.querySelector("[data-send]");
-    if (button && !button.disabled) { event.preventDefault(); form.requestSubmit(button); }
+    if (!button || button.disabled) return;
+    event.preventDefault();
+    endTyping();
+    form.requestSubmit(button);
   });
 })();

@@ -81,7 +81,7 @@
   document.addEventListener("htmx:wsBeforeMessage", (event) => follow(event.target, { heard: Date.now() }));
   document.addEventListener("htmx:wsClose", (event) => {
     const code = event.detail.event.code;
-    if (code === AHEAD) return location.reload(); // the database is older than this page: a backup was restored
+    if (code === AHEAD) return window.needsYou.reload(); // the database is older than this page: a backup was restored
     const known = sockets.get(event.target);
     const asks = known && known.state === "polling"; // and goes on asking while sockets are refused
     follow(event.target, { state: code === SIGNED_OUT ? "signed-out" : asks ? "polling" : "waiting" });

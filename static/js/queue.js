@@ -1,11 +1,12 @@
 /* The queue on the page: which card is current, the keys, and cards that come and go by themselves.
  *
- * What arrives never takes focus, never moves what is being pointed at without a pause, and never loses typed text.
+ * What arrives never takes focus and never loses typed text. No card becomes current by itself, but for the first one of
+ * a page that the person opened.
  */
 (function () {
   "use strict";
   const WORDS = window.needsYouWords.queue;
-  const PAUSE = 500; // ms in which a card that moved takes no click
+  const { choose, holdCard, isComposing, keysAreFree, typedIn } = window.needsYou;
   const STAY = 6000; // ms that a settled card stays at least
   const cards = () => Array.from(document.querySelectorAll(".cards > .card:not([hidden])"));
   const current = () => document.querySelector(".card[aria-current]");
@@ -28,11 +29,9 @@
     next.scrollIntoView({ block: "nearest" });
   }
 
-  function choose(number) {
+  function chooseNumber(number) {
     const card = current();
-    const buttons = card ? card.querySelectorAll("[data-option]") : [];
-    const button = buttons[number - 1];
-    if (button && !button.disabled && !card.classList.contains("moved")) button.click();
+    if (card) choose(card.querySelectorAll("[data-option]")[number - 1]);
   }
 
   function openRun() {
@@ -45,20 +44,20 @@
     if (dialog && !dialog.open) dialog.showModal();
   }
 
-  function typing(target) {
-    return target instanceof Element && target.closest("input, textarea, select, [contenteditable]");
-  }
+  const isChord = (event) => event.ctrlKey || event.metaKey || event.altKey || event.getModifierState("AltGraph");
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) return;
-    if (event.defaultPrevented || typing(event.target) || document.querySelector("dialog[open]")) return;
+    if (isChord(event) || event.repeat || event.defaultPrevented || isComposing(event)) return;
+    if (event.key.length !== 1 || event.key === " " || document.querySelector("dialog[open]")) return;
+    if (!keysAreFree(event.target)) return;
     const key = event.key.toLowerCase();
-    if (key === "?") { help(); event.preventDefault(); return; }
-    if (event.shiftKey || !cards().length) return;
-    if (key === "j") step(1);
+    if (key === "?") help();
+    else if (!cards().length) return;
+    else if (/^[1-9]$/.test(key)) chooseNumber(Number(key)); // on some keyboards with Shift
+    else if (event.shiftKey) return;
+    else if (key === "j") step(1);
     else if (key === "k") step(-1);
     else if (key === "o") openRun();
-    else if (/^[1-9]$/.test(key)) choose(Number(key));
     else return;
     event.preventDefault();
   });
@@ -77,24 +76,7 @@
   });
 
   /* ---- coming and going ---- */
-  const tops = new Map();
-
-  function remember() {
-    tops.clear();
-    for (const node of document.querySelectorAll(".page .card, .page .rows > li")) tops.set(node, node.getBoundingClientRect().top);
-  }
-
-  function holdWhatMoved() {
-    for (const [node, top] of tops) {
-      if (!node.isConnected || Math.abs(node.getBoundingClientRect().top - top) < 2) continue;
-      node.classList.add("moved");
-      setTimeout(() => node.classList.remove("moved"), PAUSE);
-    }
-    tops.clear();
-  }
-
-  document.addEventListener("htmx:wsBeforeMessage", remember);
-  document.addEventListener("htmx:wsAfterMessage", () => { holdWhatMoved(); settle(); count(); });
+  document.addEventListener("htmx:wsAfterMessage", () => { settle(); count(); });
   document.addEventListener("htmx:afterRequest", () => { settle(); count(); });
 
   let arrived = 0;
@@ -103,15 +85,17 @@
     if (target.matches(".cards")) admit(target, fragment);
     else if (target.matches(".card")) {
       // settled here already, or its own answer is under way and brings the card itself
-      if (target.matches(":not([data-open])") || target.querySelector("[aria-busy]")) event.detail.shouldSwap = false;
-      else keepPlace(target, fragment);
+      const fresh = fragment.querySelector(".card") || fragment.firstElementChild;
+      const isOver = target.matches(":not([data-open]):not(:has([data-held]))") || target.querySelector("[aria-busy]");
+      if (isOver || holdCard(target, fresh)) event.detail.shouldSwap = false;
+      else keepPlace(target, fresh);
     }
   });
 
   /* A card that is here already stays as it is; on a page that is full, new ones only count. */
   function admit(list, fragment) {
     for (const card of fragment.querySelectorAll(".card")) {
-      if (document.getElementById(card.id) || list.dataset.full) card.remove();
+      if (document.getElementById(card.id) || "full" in list.dataset) card.remove();
       else arrived += 1;
     }
     announce();
@@ -125,20 +109,36 @@
     announce.timer = setTimeout(() => { arrived = 0; region.textContent = ""; }, 4000);
   }
 
-  /* A card that somebody else settled keeps its height for now, and the words typed into it. */
-  function keepPlace(old, fragment) {
-    const fresh = fragment.querySelector(".card") || fragment.firstElementChild;
-    if (!fresh) return;
-    fresh.style.minBlockSize = `${old.offsetHeight}px`;
-    if (old.hasAttribute("aria-current")) fresh.setAttribute("aria-current", "true");
-    const typed = Array.from(old.querySelectorAll("textarea"), (area) => area.value.trim()).filter(Boolean).join("\n\n");
-    if (!typed) return;
-    const kept = document.createElement("p");
-    kept.className = "kept";
-    kept.textContent = WORDS.not_sent.replace("{typed}", () => typed);
-    (fresh.querySelector(".card__in") || fresh).append(kept);
-    fresh.removeAttribute("data-settled");
+  /* A card that somebody else settled keeps its height for now, the focus that was on it, and the words typed into it. */
+  function keepPlace(old, fresh) {
+    const height = old.offsetHeight;
+    const focused = old.contains(document.activeElement);
+    if (fresh && old.hasAttribute("aria-current")) fresh.setAttribute("aria-current", "true");
+    const typed = typedIn(old);
+    if (fresh && typed) {
+      const kept = document.createElement("p");
+      kept.className = "kept";
+      kept.textContent = WORDS.not_sent.replace("{typed}", () => typed);
+      (fresh.querySelector(".card__in") || fresh).append(kept);
+      fresh.removeAttribute("data-settled");
+    }
+    queueMicrotask(() => {
+      const card = document.getElementById(old.id);
+      if (!card || card === old) return;
+      card.style.minBlockSize = `${height}px`; // on the page, as the policy refuses it in markup
+      if (focused) card.focus({ preventScroll: true });
+    });
   }
+
+  /* A card that waited under a field takes its place. */
+  document.addEventListener("card:released", (event) => {
+    const { fresh } = event.detail;
+    if (!fresh) { event.target.remove(); return; }
+    keepPlace(event.target, fresh);
+    event.target.replaceWith(fresh);
+    htmx.process(fresh);
+    settle();
+  });
 
   /* Settled cards leave when nobody is at them: no focus inside, no pointer over the list. */
   function settle() {
@@ -152,12 +152,7 @@
     if (!card.isConnected) return;
     const busy = card.contains(document.activeElement) || card.querySelector("details[open]") || (listOf(card) && listOf(card).matches(":hover"));
     if (busy) { setTimeout(() => leave(card), 1000); return; }
-    remember();
-    const next = card.nextElementSibling || card.previousElementSibling;
-    const wasCurrent = card.hasAttribute("aria-current");
     card.remove();
-    if (wasCurrent && next && next.matches(".card")) makeCurrent(next);
-    holdWhatMoved();
   }
 
   /* The title and the sentence at the top say the number that the badge says. */
@@ -182,5 +177,5 @@
     if (oldest && shown) shown.replaceChildren(oldest.cloneNode(true));
   }
 
-  makeCurrent(cards()[0]);
+  if (!window.needsYou.reloaded) makeCurrent(cards()[0]);
 })();

@@ -239,8 +239,14 @@ def test_words_typed_into_a_card_that_a_colleague_answers_are_not_lost(
     page = queue()
     card(page, ask).get_by_label("Your answer").fill("my careful words")
     answer_ask(ask_id=ask.pk, by=colleague, text="quick words")
+    held = card(page, ask).get_by_role("alert")
+    expect(held).to_contain_text("carl answered: quick words What you typed is kept")
+    expect(card(page, ask).get_by_role("button", name="Send answer")).to_be_disabled()
+    page.keyboard.type(", and more")
+    expect(card(page, ask).get_by_label("Your answer")).to_have_value("my careful words, and more")
+    page.get_by_role("heading", name="Needs you", exact=True).click()
     expect(card(page, ask)).to_contain_text("carl answered")
-    expect(card(page, ask)).to_contain_text("Not sent, typed by you: my careful words")
+    expect(card(page, ask)).to_contain_text("Not sent, typed by you: my careful words, and more")
 
 
 def test_a_draft_outlives_a_reload_and_is_gone_once_sent(

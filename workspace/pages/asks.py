@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.http import Http404, HttpResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect
@@ -55,6 +56,7 @@ class PostedAnswer:
     back: bool
     fields: dict[str, str] = field(default_factory=dict)
     edited: str = ""
+    is_whole: bool = True
 
     @classmethod
     def of(cls, form: QueryDict) -> PostedAnswer:
@@ -62,6 +64,7 @@ class PostedAnswer:
 
         `same` gives the answer to a stale card to the one in its place; it was confirmed there.
         `fields` are those of a changed call, `edited` is one that was looked at already, as JSON.
+        `is_whole` means that the person had all of the action on the screen.
         """
         options = [] if "send" in form else form.getlist("option")
         same = form.get("same", "")
@@ -75,6 +78,7 @@ class PostedAnswer:
             back="back" in form,
             fields={name: str(form[name]) for name in form if name.partition("/")[0] == PREFIX},
             edited=form.get("edited", ""),
+            is_whole=form.get("whole", "1") == "1",
         )
 
     @property
@@ -152,7 +156,7 @@ def _proposal(request: OwnerRequest, ask_id: int, posted: PostedAnswer) -> Answe
 def _first_press(
     request: OwnerRequest, ask_id: int, posted: PostedAnswer, proposal: AnswerProposal | None
 ) -> HttpResponse | None:
-    """Ask for a second press if the answer is destructive or edits the call.
+    """Ask for a second press if the answer is destructive, edits the call or covers a folded text.
 
     The second press names the same option.
     """
@@ -177,11 +181,16 @@ def _first_press(
 
 
 def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
-    """Whether the option is destructive. One query: most answers need nothing else here."""
-    if not posted.option or posted.is_over:
+    """Whether the option is destructive, or approves an action of which a part was never shown.
+
+    One query: most answers need nothing else here.
+    """
+    if not posted.option or posted.is_over or "\x00" in posted.option:
         return False
-    danger = Option.objects.filter(ask=ask_id, key=posted.option, style=Style.DANGER)
-    return "\x00" not in posted.option and danger.exists()
+    wanted = Q(style=Style.DANGER)
+    if not posted.is_whole:
+        wanted |= ~Q(meaning=Meaning.DENY)
+    return Option.objects.filter(wanted, ask=ask_id, key=posted.option).exists()
 
 
 def refused_card(

@@ -15,7 +15,13 @@ register = template.Library()
 @register.simple_tag
 def script_words() -> SafeString:
     """Render the element that static/js/words.js reads."""
-    words = {"problems": _problems(), "connection": _connection(), "queue": _queue()}
+    words = {
+        "problems": _problems(),
+        "connection": _connection(),
+        "queue": _queue(),
+        "press": _press(),
+        "typing": _typing(),
+    }
     return format_html('<meta name="script-words" content="{}">', json.dumps(words))
 
 
@@ -64,4 +70,25 @@ def _queue() -> dict[str, str]:
         "waits_one": _("1 decision waits"),
         "waits": _("{count} decisions wait"),
         "not_sent": _("Not sent, typed by you: {typed}"),
+    }
+
+
+def _press() -> dict[str, str]:
+    """Say why a press recorded nothing."""
+    return {
+        "moved": _("The page had just moved, so nothing was pressed. Look again, then press."),
+        "out_of_view": _("That answer was not on the screen, so nothing was sent. Press again."),
+        "read_first": _(
+            "Nothing was sent yet: you had not seen all that this covers. Read on, then press."
+        ),
+        "choose": _("Enter sends no answer from this field. Press the answer itself."),
+    }
+
+
+def _typing() -> dict[str, str]:
+    """Say what became of a card, or of the keys, while somebody typed."""
+    return {
+        "gone": _("This is not yours to answer any more."),
+        "kept": _("What you typed is kept and was not sent."),
+        "keys_off": _("Your field is gone, so keys do nothing. Press Esc to use them again."),
     }

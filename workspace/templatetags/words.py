@@ -78,7 +78,7 @@ def folded(value: str) -> SafeString | str:
     ends = visible.visible_line(whole[:120]), visible.visible_line(whole[-80:])
     count = gettext("all {count} characters").format(count=len(value))
     summary = "<summary>{} … {} <small>{}</small></summary>"
-    fold = f'<details class="long" data-fold>{summary}{{}}</details>'
+    fold = f'<details class="long" data-fold>{summary}<div>{{}}</div></details>'
     return format_html(fold, *ends, count, _with_its_end(whole))
 
 

@@ -15,7 +15,7 @@ from django.db.models import Count, F, OuterRef, Prefetch, QuerySet, Subquery
 from agents.models import Agent
 from agents.text import key_order
 from asks.actions import editing
-from asks.lifecycle import AskKind, Style
+from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask, Gate
 from workspace.pages.cards import proposals
 from workspace.pages.cards.call_rows import CallRow, rows_of, value_in_words
@@ -40,6 +40,7 @@ class OptionFacts:
     detail: str
     style: str
     wants_reason: bool = False
+    denies: bool = False
 
     @property
     def is_danger(self) -> bool:
@@ -172,6 +173,7 @@ def facts_of(ask: Ask) -> AskFacts:
                 option.detail,
                 option.style,
                 rules.wants_reason(option.style, option.meaning),
+                denies=option.meaning == Meaning.DENY,
             )
             for option in ask.options.all()
         ),

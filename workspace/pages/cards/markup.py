@@ -6,6 +6,7 @@ differ between readers; they fill slots whose random names no agent can guess.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ REMEMBERED = 2_000
 
 _CSRF_SLOT = secrets.token_hex(16)
 _NAME_SLOT = secrets.token_hex(16)
+_WHOLE_SLOT = secrets.token_hex(16)
+_FOLD = re.compile(r"(<details[^<>]*\sdata-fold\b)")
 _remembered: dict[Key, str] = {}
 
 
@@ -69,7 +72,20 @@ def ask_card(
     in whose name the reader answers, if not in their own.
     """
     state = state or CardState()
-    return _render("cards/ask.html", ask=facts, state=state, csrf=csrf, in_whose_name=name)
+    html = _render(
+        "cards/ask.html", ask=facts, state=state, csrf=csrf, in_whose_name=name, whole=_WHOLE_SLOT
+    )
+    return _unfolded(html) if state.confirming else _mark_folds(html)
+
+
+def _unfolded(html: str) -> SafeString:
+    """Open every fold of a card that asks for its second press: it shows all that the press covers."""
+    return assembled(_FOLD.sub(r"\1 open", html).replace(_WHOLE_SLOT, "1"))
+
+
+def _mark_folds(html: str) -> SafeString:
+    """Say in the form whether the card hides a part of its action until somebody unfolds it."""
+    return assembled(html.replace(_WHOLE_SLOT, "" if _FOLD.search(html) else "1"))
 
 
 def name_note(username: str | None, until: datetime | None) -> SafeString:
