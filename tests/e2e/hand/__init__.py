@@ -1,0 +1,1 @@
+"""A hand on the real page: random presses, and what happens while one presses."""
