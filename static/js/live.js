@@ -30,7 +30,7 @@
 
   function cursor(holder) {
     if (holder.dataset.stream) return { after: lastSeq(document.querySelector(holder.dataset.stream)) };
-    if (holder.dataset.queue) return { have: held(document.querySelector(holder.dataset.queue)) };
+    if (holder.dataset.queue) return { have: heldBy(document.querySelector(holder.dataset.queue)) };
     if ("badge" in holder.dataset) return { shown: document.getElementById("needs-badge").dataset.count };
     return {};
   }
@@ -39,6 +39,9 @@
     const last = list && list.querySelector(":scope > [data-seq]:last-of-type");
     return last ? Number(last.dataset.seq) : Number((list && list.dataset.from) || 0);
   }
+
+  /* One page of several takes no newcomers. */
+  const heldBy = (list) => (list && "full" in list.dataset ? ["full", held(list)].filter(Boolean).join(",") : held(list));
 
   function held(list) {
     if (!list) return "";

@@ -5,6 +5,7 @@
   "use strict";
   const { moved, fold, isBound, unread, show, inView, say } = window.needsYou;
   const WORDS = window.needsYouWords.press;
+  const ANSWERS = "[data-option], [name=same]";
   const STILL = 10; // px that a hand shakes while it presses
   let press = null; // the pointer that is down: {control, label, x, y, held}
   let byKey = null; // the control on which Enter or Space went down
@@ -51,12 +52,12 @@
       const same = pointed.control === control && pointed.label === label(control) && !pointed.held;
       if (!same) return refuse(event, pointed.held ? "" : WORDS.moved);
     } else if (isDefaultOfAField(control)) return refuse(event, WORDS.choose);
-    if (control.matches("[data-option]") && !mayApprove(control)) refuse(event);
+    if (control.matches(ANSWERS) && !mayApprove(control)) refuse(event);
   }
 
   /* Enter in a field presses the first button of its form. That is no choice of an option. */
   const isDefaultOfAField = (control) =>
-    control.matches("[data-option]") && byKey !== control && document.activeElement !== control && document.activeElement !== document.body;
+    control.matches(ANSWERS) && byKey !== control && document.activeElement !== control && document.activeElement !== document.body;
 
   /* An approval of which something was never in view goes there instead. */
   function mayApprove(option) {

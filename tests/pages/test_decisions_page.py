@@ -79,7 +79,7 @@ def test_pages_keep_their_filter(as_owner: Client, owner: User) -> None:
         answer_ask(ask_id=ask.pk, by=owner, option="eu")
     page: Element = read(as_owner.get("/decisions/?show=answered").content)
     following = page.one("a", rel="next").attrs["href"]
-    assert following == "?show=answered&page=2"
+    assert str(following).startswith("?show=answered&after=")
     assert len(rows(as_owner, str(following))) == 5
 
 

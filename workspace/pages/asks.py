@@ -185,9 +185,9 @@ def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
 
     One query: most answers need nothing else here.
     """
-    if not posted.option or posted.is_over or "\x00" in posted.option:
+    if not posted.option or "\x00" in posted.option or (posted.is_over and posted.is_whole):
         return False
-    wanted = Q(style=Style.DANGER)
+    wanted = Q() if posted.is_over else Q(style=Style.DANGER)
     if not posted.is_whole:
         wanted |= ~Q(meaning=Meaning.DENY)
     return Option.objects.filter(wanted, ask=ask_id, key=posted.option).exists()

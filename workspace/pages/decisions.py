@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
@@ -33,9 +34,8 @@ def list_decisions(request: OwnerRequest) -> HttpResponse:
     chosen = chosen if chosen in FILTERS else ""
     slug = request.GET.get("agent", "").replace("\x00", "")
     rows = _refusals(request, slug) if chosen == "refused" else _closed(request, chosen, slug)
-    query = "".join(
-        f"{name}={value}&" for name, value in (("show", chosen), ("agent", slug)) if value
-    )
+    kept = {name: value for name, value in (("show", chosen), ("agent", slug)) if value}
+    query = urlencode(kept) + "&" if kept else ""
     return render_page(
         request,
         "decisions",

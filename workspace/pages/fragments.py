@@ -6,7 +6,7 @@ functions read the database synchronously.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -28,6 +28,9 @@ from workspace.text.markdown import assembled
 HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
 """A message without content that keeps the connection alive."""
 
+
+FULL = "full"
+"""What a page says, among the cards that it holds, if it is one of several: it takes no others."""
 
 HeldCards = frozenset[str]
 """The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`."""
@@ -76,13 +79,15 @@ def session_changes(person: AbstractBaseUser, session: Session, have: HeldCards)
 def _changes(
     person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: HeldCards
 ) -> Changes:
-    held = dict(name.partition(".")[::2] for name in have)
-    asked = {f"ask-{place.pk}": place for place in asks}
-    stuck = {f"session-{session.pk}": session for session in blocked}
+    held = dict(name.partition(".")[::2] for name in have - {FULL})
+    takes = held if FULL in have else None
+    asked = {name: place for place in asks if _is_taken(name := f"ask-{place.pk}", takes)}
+    stuck = {name: row for row in blocked if _is_taken(name := f"session-{row.pk}", takes)}
     now = {name: str(place.version) for name, place in asked.items()} | dict.fromkeys(stuck, "")
     now |= _wait_elsewhere(person, held.keys() - now.keys())
     moved = [name for name, version in now.items() if held.get(name, version) not in ("", version)]
     names = frozenset(f"{name}.{version}" if version else name for name, version in now.items())
+    names |= have & {FULL}
     if not moved and now.keys() == held.keys():
         return Changes("", names)
     html = "".join(markup.ask_cards([asked[name] for name in asked if name not in held], csrf=""))
@@ -91,6 +96,10 @@ def _changes(
     news = arrived + standing_html(_numbers(moved, "ask-"))
     over = _gone(person, frozenset(held.keys() - now.keys()))
     return Changes(news + over + badge_html(queries.count_badge(person)), names)
+
+
+def _is_taken(name: str, takes: Collection[str] | None) -> bool:
+    return takes is None or name in takes
 
 
 def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str, str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from django.core.paginator import Page, Paginator
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
@@ -20,6 +18,7 @@ from asks.queue import queries
 from asks.queue.places import PAGE_SIZE, QUIET, CardPlace
 from workspace.pages import fragments
 from workspace.pages.cards import markup
+from workspace.pages.keyset import KeysetPage
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.session_pane import SessionPane, pane_of
 
@@ -28,6 +27,7 @@ from workspace.pages.session_pane import SessionPane, pane_of
 def show_queue(request: OwnerRequest) -> HttpResponse:
     """GET /: show open asks and blocked sessions, longest wait first."""
     page, places = _page(request)
+    has_later = page is not None and page.has_later
     blocked = queue_places.blocked_places(request.user)
     others = queue_places.others(request.user)
     quiet = [session for session in others if session.status not in WORKING]
@@ -36,8 +36,8 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
         "needs_you",
         "needs_you",
         page=page,
-        cards=_cards(places, [] if page.has_next() else blocked, get_token(request)),
-        badge=page.paginator.count + _count(request, blocked),
+        cards=_cards(places, [] if has_later else blocked, get_token(request)),
+        badge=queries.count_badge(request.user) if page else len(places) + _count(request, blocked),
         oldest=_oldest(places, blocked),
         working=[session for session in others if session.status in WORKING],
         quiet=quiet[:QUIET],
@@ -47,13 +47,13 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
     )
 
 
-def _page(request: OwnerRequest) -> tuple[Page[Any], list[CardPlace]]:
-    """Return the requested page and its places. A single page, the usual case, needs no count query."""
+def _page(request: OwnerRequest) -> tuple[KeysetPage | None, list[CardPlace]]:
+    """Return the requested page and its places; None for the page if there is only one."""
     first = queue_places.first_places(request.user)
     if len(first) <= PAGE_SIZE:
-        return Paginator(first, PAGE_SIZE).page(1), first
-    page = page_of(queries.open_asks(request.user), request)
-    return page, queue_places.places_of(page.object_list)  # type: ignore[arg-type]
+        return None, first
+    page = page_of(queries.open_in_order(request.user), request)
+    return page, [queue_places.place_of(ask) for ask in page]
 
 
 @require_safe

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.core.exceptions import DisallowedHost
-from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -16,6 +15,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
 
 from asks.queue.places import PAGE_SIZE
+from workspace.pages.keyset import KeysetPage
 
 SECRET_FIELDS = frozenset(
     {"csrfmiddlewaretoken", "password", "next", "confirmed", "send", "option"}
@@ -30,9 +30,9 @@ class OwnerRequest(HttpRequest):
     htmx: HtmxDetails
 
 
-def page_of(rows: QuerySet[Any], request: HttpRequest) -> Page[Any]:
-    """Return the page that `?page=` names, or the nearest one. The rows need a total order."""
-    return Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
+def page_of(rows: QuerySet[Any], request: HttpRequest) -> KeysetPage:
+    """Return the page that the address names, or the first one. The rows need a total order."""
+    return KeysetPage(rows, request, PAGE_SIZE)
 
 
 def render_page(

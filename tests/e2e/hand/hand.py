@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, TimeoutError
 
 from asks.models import Ask, Verdict, Vote
 from tests.e2e.hand import disturbances
@@ -66,7 +66,10 @@ class Hand:
                     self.scroll,
                 )
             )
-            step()
+            try:
+                step()
+            except TimeoutError as error:  # what it reached for went away
+                self.log.append(f"out of reach: {str(error)[:60]}")
             self._rest()
             self._check(number)
 
@@ -89,12 +92,12 @@ class Hand:
         self._down(x, y)
         happens(self.scene, ask)
         self.scene.wait()
-        self._up(x, y)
+        self._up()
         if again:
             self.random.choice(disturbances.ALL)(self.scene, ask)
             self.scene.wait()
             self._down(x, y)
-            self._up(x, y)
+            self._up()
 
     def key(self) -> None:
         """Move with J and K, then press a digit or Enter while something happens."""
@@ -201,7 +204,7 @@ class Hand:
         if x < 0:
             return False
         self._down(x, y)
-        self._up(x, y)
+        self._up()
         return bool(field.evaluate("node => document.activeElement === node", timeout=3000))
 
     def _down(self, x: float, y: float) -> None:
@@ -214,7 +217,7 @@ class Hand:
                 "Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": points}
             )
 
-    def _up(self, x: float, y: float) -> None:
+    def _up(self) -> None:
         if self._cdp is None:
             self.page.mouse.up()
         else:

@@ -4,7 +4,7 @@
   const presses = []; // {card, option, label}
   window.witness = { presses, seen };
 
-  const optionOf = (node) => node && node.closest && node.closest(".card [data-option]");
+  const optionOf = (node) => node && node.closest && node.closest(".card :is([data-option], [name=same])");
   const told = (option) => option && { card: option.closest(".card").id, option: option.value, label: option.innerText.trim() };
 
   function isOnScreen(box) {
