@@ -25,6 +25,7 @@ urlpatterns = [
     path("queue/changes", needs_you.show_queue_changes, name="queue_changes"),
     path("queue/badge", needs_you.show_badge, name="badge"),
     path("asks/<int:ask_id>/", asks.show_ask, name="ask"),
+    path("asks/<int:ask_id>/changes", asks.show_ask_changes, name="ask_changes"),
     path("asks/<int:ask_id>/answer", asks.post_answer, name="answer"),
     path("asks/<int:ask_id>/withdraw", asks.post_withdrawal, name="withdraw"),
     path("asks/<int:ask_id>/claim", claims.post_claim, name="claim"),

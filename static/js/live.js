@@ -31,7 +31,7 @@
   function cursor(holder) {
     if (holder.dataset.stream) return { after: lastSeq(document.querySelector(holder.dataset.stream)) };
     if (holder.dataset.queue) return { have: heldBy(document.querySelector(holder.dataset.queue)) };
-    if ("badge" in holder.dataset) return { shown: document.getElementById("needs-badge").dataset.count };
+    if ("badge" in holder.dataset) return { shown: shownCount() };
     return {};
   }
 
@@ -41,7 +41,8 @@
   }
 
   /* One page of several takes no newcomers. */
-  const heldBy = (list) => (list && "full" in list.dataset ? ["full", held(list)].filter(Boolean).join(",") : held(list));
+  const heldBy = (list) => (list && "full" in list.dataset ? `full.${shownCount()},${held(list)}` : held(list));
+  const shownCount = () => document.getElementById("needs-badge").dataset.count;
 
   function held(list) {
     if (!list) return "";

@@ -79,7 +79,7 @@
     if (!option || option.disabled) return;
     if (moved(option)) return say(WORDS.moved);
     if (!inView(option)) {
-      option.scrollIntoView({ block: "nearest", behavior: "instant" });
+      option.scrollIntoView({ block: "center", behavior: "instant" });
       return say(WORDS.out_of_view);
     }
     if (mayApprove(option)) option.click();

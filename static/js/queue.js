@@ -111,7 +111,7 @@
 
   /* A card that somebody else settled keeps its height for now, the focus that was on it, and the words typed into it. */
   function keepPlace(old, fresh) {
-    const height = old.offsetHeight;
+    const { height } = old.getBoundingClientRect();
     const focused = old.contains(document.activeElement);
     if (fresh && old.hasAttribute("aria-current")) fresh.setAttribute("aria-current", "true");
     const typed = typedIn(old);

@@ -78,10 +78,12 @@
     requestAnimationFrame(note);
   }
 
+  /* Whether a control is on the screen as a whole, and nothing lies over it. */
   function inView(control) {
     const box = control.getBoundingClientRect();
-    const [top] = windowOf(control.closest(".card"));
-    return box.height > 0 && box.top >= top - 1 && box.bottom <= innerHeight + 1;
+    if (!box.height || box.top < 0 || box.left < 0 || box.bottom > innerHeight || box.right > innerWidth) return false;
+    const points = [[0.5, 0.5], [0.05, 0.1], [0.95, 0.9]];
+    return points.every(([x, y]) => control.contains(document.elementFromPoint(box.left + box.width * x, box.top + box.height * y)));
   }
 
   /* A card that fits needs no fold. */

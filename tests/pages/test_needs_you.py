@@ -224,7 +224,7 @@ def test_a_page_further_down_keeps_its_cards(as_owner: Client, owner: User) -> N
     agent = world.agent_of(owner)
     world.turn(agent, *[world.question(f"k{n}") for n in range(52)])
     have = ",".join(str(name) for name in card_ids(read(as_owner.get("/?page=2").content)))
-    assert as_owner.get("/queue/changes", {"have": f"full,{have}"}).content == b""
+    assert as_owner.get("/queue/changes", {"have": f"full.52,{have}"}).content == b""
     changes = read(as_owner.get("/queue/changes", {"have": have}).content)
     assert len(changes.one("div", id="cards").all("article")) == 50
     assert changes.all(hx_swap_oob="true", class_="card") == []

@@ -189,6 +189,22 @@ class QueueStream(LiveStream):
         return changes.html
 
 
+class AskStream(LiveStream):
+    """/ws/asks/<id>/?have=ask-1.2: changes of one ask, for its page."""
+
+    have: frozenset[str]
+
+    async def _begin(self, watcher: Subscriber, person: User) -> None:  # noqa: ARG002
+        self.have = fragments.held_fragments(self._asked("have"))
+        self.person = person
+        self.ask_id = int(self.scope["url_route"]["kwargs"]["ask_id"])
+
+    async def _next_message(self) -> str:
+        changes = await in_database(fragments.ask_changes, self.person, self.ask_id, self.have)
+        self.have = changes.have
+        return changes.html
+
+
 class BadgeStream(LiveStream):
     """/ws/badge/?shown=3: the number of waiting cards, for pages without the queue."""
 

@@ -9,11 +9,18 @@ from channels.routing import URLRouter
 from channels.sessions import CookieMiddleware
 from django.urls import re_path
 
-from workspace.live.consumers import BadgeStream, NoSuchStream, QueueStream, SessionStream
+from workspace.live.consumers import (
+    AskStream,
+    BadgeStream,
+    NoSuchStream,
+    QueueStream,
+    SessionStream,
+)
 from workspace.live.origin import SameOriginOnly
 
 STREAMS: list[tuple[str, type[AsyncWebsocketConsumer]]] = [
     (r"^ws/sessions/(?P<session_id>[0-9]{1,18})/$", SessionStream),
+    (r"^ws/asks/(?P<ask_id>[0-9]{1,18})/$", AskStream),
     (r"^ws/queue/$", QueueStream),
     (r"^ws/badge/$", BadgeStream),
     # For an unknown address daphne logs a traceback, and the browser retries for ever.

@@ -94,6 +94,13 @@ def show_ask(request: OwnerRequest, ask_id: int) -> HttpResponse:
     return _page(request, found, card_of(request, found))
 
 
+@require_safe
+def show_ask_changes(request: OwnerRequest, ask_id: int) -> HttpResponse:
+    """GET /asks/<id>/changes?have=ask-1.2: return changes to a page without a socket."""
+    have = fragments.held_fragments(request.GET.get("have", ""))
+    return HttpResponse(fragments.ask_changes(request.user, ask_id, have).html)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
     """POST /asks/<id>/answer: record an option or a text, with the binding as it was shown."""

@@ -6,7 +6,7 @@ functions read the database synchronously.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from agents.models import Event, Session
 from asks import access
+from asks.lifecycle import AskStatus
 from asks.models import Ask
 from asks.queue import places, queries
 from asks.queue.places import PAGE_SIZE, CardPlace
@@ -29,8 +30,8 @@ HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
 """A message without content that keeps the connection alive."""
 
 
-FULL = "full"
-"""What a page says, among the cards that it holds, if it is one of several: it takes no others."""
+FULL = "full."
+"""Before the number that its badge shows: a page says so that is one of several and takes no others."""
 
 HeldCards = frozenset[str]
 """The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`."""
@@ -61,7 +62,9 @@ def event_html(event: Event) -> str:
 
 
 def queue_changes(person: AbstractBaseUser, have: HeldCards) -> Changes:
-    """Return the changes for a page that shows the first page of a person's queue."""
+    """Return the changes for a page that shows the first page of a person's queue, or one of several."""
+    if any(name.startswith(FULL) for name in have):
+        return _full_page_changes(person, have)
     return _changes(
         person,
         places.first_places(person)[:PAGE_SIZE],
@@ -70,24 +73,47 @@ def queue_changes(person: AbstractBaseUser, have: HeldCards) -> Changes:
     )
 
 
+def _full_page_changes(person: AbstractBaseUser, have: HeldCards) -> Changes:
+    """Return the changes of the cards that a page holds, and the number that waits."""
+    shown = {name for name in have if name.startswith(FULL)}
+    changes = _changes(person, [], [], have - shown)
+    count = queries.count_badge(person)
+    now = f"{FULL}{count}"
+    news = changes.html or ("" if now in shown else badge_html(count))
+    return Changes(news, changes.have | {now})
+
+
 def session_changes(person: AbstractBaseUser, session: Session, have: HeldCards) -> Changes:
     """Return the changes for the page of one session, which shows only its own asks."""
     asks = queries.open_asks(person).filter(session=session)
     return _changes(person, places.places_of(asks), [], have)
 
 
+def ask_changes(person: AbstractBaseUser, ask_id: int, have: HeldCards) -> Changes:
+    """Return the changes for the page of one ask, whoever may answer it."""
+    name = f"ask-{ask_id}"
+    held = dict(held.partition(".")[::2] for held in have)
+    if name not in held:
+        return Changes("", frozenset())
+    mine = access.asks_of(person).filter(pk=ask_id, status=AskStatus.OPEN)
+    version = mine.values_list("card_version", flat=True).first()
+    if version is None:
+        gone = _gone(person, frozenset({name})) + badge_html(queries.count_badge(person))
+        return Changes(gone, frozenset())
+    names = frozenset({f"{name}.{version}"})
+    return Changes("" if held[name] in ("", str(version)) else standing_html([ask_id]), names)
+
+
 def _changes(
     person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: HeldCards
 ) -> Changes:
-    held = dict(name.partition(".")[::2] for name in have - {FULL})
-    takes = held if FULL in have else None
-    asked = {name: place for place in asks if _is_taken(name := f"ask-{place.pk}", takes)}
-    stuck = {name: row for row in blocked if _is_taken(name := f"session-{row.pk}", takes)}
+    held = dict(name.partition(".")[::2] for name in have)
+    asked = {f"ask-{place.pk}": place for place in asks}
+    stuck = {f"session-{session.pk}": session for session in blocked}
     now = {name: str(place.version) for name, place in asked.items()} | dict.fromkeys(stuck, "")
     now |= _wait_elsewhere(person, held.keys() - now.keys())
     moved = [name for name, version in now.items() if held.get(name, version) not in ("", version)]
     names = frozenset(f"{name}.{version}" if version else name for name, version in now.items())
-    names |= have & {FULL}
     if not moved and now.keys() == held.keys():
         return Changes("", names)
     html = "".join(markup.ask_cards([asked[name] for name in asked if name not in held], csrf=""))
@@ -96,10 +122,6 @@ def _changes(
     news = arrived + standing_html(_numbers(moved, "ask-"))
     over = _gone(person, frozenset(held.keys() - now.keys()))
     return Changes(news + over + badge_html(queries.count_badge(person)), names)
-
-
-def _is_taken(name: str, takes: Collection[str] | None) -> bool:
-    return takes is None or name in takes
 
 
 def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str, str]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from playwright.sync_api import Locator, Page, TimeoutError
+from playwright.sync_api import Locator, Page
+from playwright.sync_api import TimeoutError as BrowserTimeoutError
 
 from asks.models import Ask, Verdict, Vote
 from tests.e2e.hand import disturbances
@@ -68,7 +69,7 @@ class Hand:
             )
             try:
                 step()
-            except TimeoutError as error:  # what it reached for went away
+            except BrowserTimeoutError as error:  # what it reached for went away
                 self.log.append(f"out of reach: {str(error)[:60]}")
             self._rest()
             self._check(number)
