@@ -114,6 +114,7 @@ class Status(models.TextChoices):
 
     WAITING_HUMAN = "WAITING_HUMAN", "Waiting for you"
     BLOCKED = "BLOCKED", "Blocked"
+    QUEUED = "QUEUED", "Queued"
     RUNNING = "RUNNING", "Running"
     DUE = "DUE", "Due"
     WAITING_RESOURCE = "WAITING_RESOURCE", "Waiting for a limit"
@@ -127,7 +128,9 @@ class Status(models.TextChoices):
 
 
 YOU_ARE_THE_BLOCKER = frozenset({Status.WAITING_HUMAN, Status.BLOCKED})
-WORKING = frozenset({Status.RUNNING, Status.DUE})
+#: They wait for a worker, not for a person.
+WAITING_FOR_A_WORKER = frozenset({Status.QUEUED, Status.DUE})
+WORKING = WAITING_FOR_A_WORKER | {Status.RUNNING}
 NOTHING_IS_WRONG = frozenset(Status) - YOU_ARE_THE_BLOCKER - WORKING
 
 

@@ -69,6 +69,7 @@ urlpatterns = [
     path("", include("workspace.protocols.responses.urls")),
     path("", include("workspace.protocols.eve.urls")),
     path("healthz", checks.healthz, name="healthz"),
+    path("health/banner", checks.show_banner, name="health_banner"),
     path("readyz", checks.readyz, name="readyz"),
     path("metrics", checks.metrics_page, name="metrics"),
     path("admin/", admin.site.urls),

@@ -90,6 +90,13 @@ def working_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
     return busy.select_related("agent").order_by("agent__slug", "pk")
 
 
+def others_wait(person: AbstractBaseUser) -> QuerySet[Session]:
+    """Return the sessions of a person that wait for an answer that only other people can give."""
+    mine = access.asks_for(person).order_by().values("session")
+    waiting = access.sessions_of(person).filter(status=Status.WAITING_HUMAN).exclude(pk__in=mine)
+    return waiting.select_related("agent").order_by("agent__slug", "pk")
+
+
 def notices(person: AbstractBaseUser) -> QuerySet[Event]:
     """Return the newest notices of a person's agents, newest first. No session waits on one."""
     mine = Exists(access.sessions_of(person).filter(pk=OuterRef("session_id")))

@@ -66,7 +66,7 @@ def test_every_way_a_turn_can_end(
     if following:
         assert following.status == RunStatus.QUEUED
         assert following.cause == (Cause.HUMAN if meanwhile == "message" else Cause.MAIL)
-        assert session.status == Status.RUNNING
+        assert session.status == Status.QUEUED
     elif run.status == RunStatus.WAITING_HUMAN:
         assert (session.status, session.wake_at) == (Status.WAITING_HUMAN, None)
     elif run.status == RunStatus.FAILED:

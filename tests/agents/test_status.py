@@ -69,12 +69,12 @@ def test_a_person_is_needed_exactly_when_something_waits_for_one(known: StatusFa
 def test_a_run_shows(known: StatusFacts) -> None:
     active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
     if active and known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING):
-        assert derive_status(known).status == Status.RUNNING
+        assert derive_status(known).status == known.live_run.upper()
 
 
 def test_the_groups_hold_every_status_once() -> None:
     assert {Status.WAITING_HUMAN, Status.BLOCKED} == YOU_ARE_THE_BLOCKER
-    assert {Status.RUNNING, Status.DUE} == WORKING
+    assert {Status.QUEUED, Status.RUNNING, Status.DUE} == WORKING
     groups = [YOU_ARE_THE_BLOCKER, WORKING, NOTHING_IS_WRONG]
     assert sorted(status for group in groups for status in group) == sorted(Status)
 
@@ -102,16 +102,16 @@ CASES: list[tuple[dict[str, object], Status, str]] = [
     (
         {"live_run": "waiting_human", "open_asks": 1},
         Status.WAITING_HUMAN,
-        "Waiting for your answer. No process is running.",
+        "It waits for an answer. No process is running.",
     ),
     (
         {"live_run": "waiting_human", "open_asks": 2},
         Status.WAITING_HUMAN,
-        "Waiting for your 2 answers. No process is running.",
+        "It waits for 2 answers. No process is running.",
     ),
-    ({"open_asks": 1}, Status.WAITING_HUMAN, "Waiting for your answer. No run is under way."),
+    ({"open_asks": 1}, Status.WAITING_HUMAN, "It waits for an answer. No run is under way."),
     ({"live_run": "running"}, Status.RUNNING, "A run is under way."),
-    ({"live_run": "queued"}, Status.RUNNING, "A run is queued and starts when a worker is free."),
+    ({"live_run": "queued"}, Status.QUEUED, "A run is queued and starts when a worker is free."),
     ({"wake_at": NOW, "wake_cause": "human"}, Status.DUE, "Due now because of a person."),
     (
         {"wake_at": NOW + HOUR, "wake_cause": "resource"},

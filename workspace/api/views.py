@@ -10,6 +10,7 @@ from asks.actions import binding, editing
 from asks.models import Ask, Gate, Option, Verdict, Vote
 from asks.policies import terms
 from workspace.api import shapes
+from workspace.health.presence import status_now
 
 
 def with_related(asks: QuerySet[Ask]) -> QuerySet[Ask]:
@@ -74,14 +75,15 @@ def session_shape(row: Session) -> shapes.SessionShape:
         queued_at=run.queued_at,
         started_at=run.started_at,
     )
+    now = status_now(row)
     return shapes.SessionShape(
         id=row.pk,
         path=f"/sessions/{row.pk}/",
         title=row.title,
         agent=_agent(row.agent),
         state=row.state,
-        status=row.status,
-        status_reason=row.status_reason,
+        status=now.status,
+        status_reason=now.reason,
         needs_you=row.status in YOU_ARE_THE_BLOCKER,
         open_asks=row.open_asks,
         live_run=live,

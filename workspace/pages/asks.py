@@ -29,6 +29,7 @@ from asks.policies import terms
 from asks.queue import queries
 from asks.refusals import Refused
 from asks.withdrawing import withdraw_ask
+from workspace.health.look import recent_health
 from workspace.pages import fragments
 from workspace.pages.account import reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
@@ -334,7 +335,7 @@ def _recorded(found: Ask, *, repeated: bool) -> str:
     verdict = found.verdict
     text = visible_line(verdict.option_label or verdict.text)[:80]
     answer = text if verdict.option_label else f"“{text}”"
-    start = _("{answer} was recorded already.") if repeated else _("{answer} recorded.")
+    start = _("Recorded already: {answer}.") if repeated else _("Recorded: {answer}.")
     return f"{start.format(answer=answer)} {_what_follows(found.session, found)}"
 
 
@@ -347,4 +348,6 @@ def _what_follows(session: Session, found: Ask) -> str:
         return _("{agent} is paused and reads it when you resume it.").format(agent=slug)
     if session.state == SessionState.ENDED or found.agent.lifecycle == AgentState.RETIRED:
         return _("{agent} is retired and starts no more turns.").format(agent=slug)
+    if not recent_health().worker_is_alive:
+        return _("{agent} continues when a worker runs.").format(agent=slug)
     return _("{agent} continues.").format(agent=slug)

@@ -12,7 +12,6 @@ from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from agents.lifecycle import WORKING
 from agents.models import Session
 from asks import access
 from asks.queue import places as queue_places
@@ -22,6 +21,7 @@ from workspace.pages import fragments
 from workspace.pages.cards import markup
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.session_pane import SessionPane, pane_of
+from workspace.pages.standing import standing_of, with_standing
 
 
 @require_safe
@@ -29,8 +29,8 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
     """GET /: show open asks and blocked sessions, longest wait first."""
     page, places = _page(request)
     blocked = queue_places.blocked_places(request.user)
-    others = queue_places.others(request.user)
-    quiet = [session for session in others if session.status not in WORKING]
+    others = with_standing(queue_places.others(request.user), request.user)
+    quiet = [session for session in others if not standing_of(session).is_working]
     return render_page(
         request,
         "needs_you",
@@ -39,7 +39,8 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
         cards=_cards(places, [] if page.has_next() else blocked, get_token(request)),
         badge=page.paginator.count + _count(request, blocked),
         oldest=_oldest(places, blocked),
-        working=[session for session in others if session.status in WORKING],
+        running=[session for session in others if standing_of(session).is_running],
+        queued=[session for session in others if standing_of(session).waits_for_a_worker],
         quiet=quiet[:QUIET],
         more_quiet=len(quiet) > QUIET,
         notices=queue_places.notices(request.user),

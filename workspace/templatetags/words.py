@@ -17,12 +17,15 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunStatus, Status
+from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.models import Event
 from agents.text import key_order
 from asks.actions.difference import Piece
 from asks.models import Verdict
+from workspace.health.banner import banner_of_page
+from workspace.health.look import recent_health
 from workspace.pages.cards.call_rows import CallRow, rows_of
+from workspace.pages.standing import standing_of
 from workspace.text import markdown, visible
 
 register = template.Library()
@@ -169,17 +172,7 @@ def initials(name: str) -> str:
     return visible.visible_line(letters)[:2]
 
 
-@register.filter
-def tone(status: str) -> str:
-    """Which pill a session's status wears. Only `blocker` may use the signal colour."""
-    if status in YOU_ARE_THE_BLOCKER:
-        return "blocker"
-    return "live" if status in WORKING else "benign"
-
-
-@register.filter
-def status_words(status: str) -> str:
-    return str(Status(status).label) if status in Status.values else status
+register.filter("standing", standing_of)
 
 
 @register.simple_tag
@@ -200,6 +193,12 @@ def icon(name: str, size: int = 16) -> SafeString:
 def head_links() -> SafeString:
     """The style sheets and what else every page's head names: the same for all, so made once."""
     return markdown.assembled(render_to_string("parts/assets.html"))
+
+
+@register.simple_tag
+def health_banner() -> SafeString:
+    """What is wrong with this workspace; an empty place if nothing is."""
+    return banner_of_page(recent_health())
 
 
 @register.simple_tag(takes_context=True)
