@@ -37,6 +37,7 @@ from workspace.protocols.responses.agent import (
     run_directory,
 )
 from workspace.protocols.responses.agent.brain_output import BrainOutput
+from workspace.protocols.responses.agent.failures import with_detail
 from workspace.protocols.responses.agent.postprocess import PostprocessFacts
 from workspace.protocols.responses.agent.prompt import quoted, write_prompt
 from workspace.protocols.responses.agent.question_file import BadQuestion, FileQuestion
@@ -140,7 +141,7 @@ class _Work:
                 async for event in events:
                     yield event
         except CouldNotStartError as error:
-            yield self._failed(str(error))
+            yield self._failed(with_detail("The brain could not be started.", str(error)))
             return
         for event in self._output.end():
             yield event
@@ -228,7 +229,7 @@ class _Work:
         reason = f"The brain ended with exit code {exited.code}."
         # The standard error of a confidential brain may contain confidential data.
         stderr = "" if self._settings.confidential else exited.stderr.strip()[-STDERR_SHOWN:]
-        return f"{reason} {stderr}".strip()
+        return with_detail(reason, stderr)
 
     def _question(self, directory: PinnedDirectory) -> FileQuestion | None:
         question = question_file.read_question_file(directory)

@@ -7,7 +7,7 @@ items of other responses are returned to the queue, and the next run starts imme
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -21,11 +21,13 @@ from agents.running.runtime import Turn
 from asks.drafts import request_keys
 from asks.lifecycle import AskStatus
 from asks.models import Ask
-from workspace.protocols.responses.models import Response
+from workspace.protocols.responses.models import Response, Steps
 from workspace.protocols.responses.server import store
 from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.server.ids import new_id
-from workspace.protocols.responses.server.request import request_of, text_of
+from workspace.protocols.responses.server.input_items import files_of, text_of, told
+from workspace.protocols.responses.server.request import request_of, request_place
+from workspace.protocols.responses.server.steps import steps_of_page
 from workspace.protocols.responses.server.store import NewResponse
 from workspace.protocols.responses.settings import ResponsesSettings
 from workspace.protocols.responses.wire import (
@@ -33,6 +35,7 @@ from workspace.protocols.responses.wire import (
     compact_json,
     function_call_output,
     input_message,
+    said_in,
 )
 
 REMEMBERED_TURNS = 10
@@ -56,7 +59,8 @@ class BrainJob:
 
     ``request``: None only if it could not be recovered. ``failures``: failed turns in a row before
     this one. ``for_caller``: a program made the request; it sees a failure and retries by itself.
-    ``messages``: the (role, text) messages that came with the request.
+    ``messages``: the (role, text) messages that came with the request. ``instructions`` are the
+    caller's, and ``files`` the images and files that belong to the request.
     """
 
     response: str
@@ -69,7 +73,9 @@ class BrainJob:
     confidential: bool
     suspended: bool = False
     conversation: tuple[tuple[str, str], ...] = ()
-    messages: tuple[tuple[str, str], ...] = field(default=())
+    messages: tuple[tuple[str, str], ...] = ()
+    instructions: str = ""
+    files: tuple[Json, ...] = ()
 
     @property
     def is_first(self) -> bool:
@@ -201,10 +207,10 @@ def _of_words(
     new = NewResponse(
         request=request,
         items=[input_message("user", [{"type": "input_text", "text": text}])],
-        commentary=settings.steps == "commentary",
+        steps=steps_of_page(settings, last := _last(session)),
         confidential=settings.tightened(request).confidential,
     )
-    return store.make_response(session, new, previous=_last(session))
+    return store.make_response(session, new, previous=last)
 
 
 def _last(session: Session) -> Response | None:
@@ -227,9 +233,9 @@ def _request_once_more(session: LockedSession, failed: Response) -> Response:
     new = NewResponse(
         request=failed.request,
         items=items,
-        model=failed.body["model"],
-        commentary=failed.commentary,
+        steps=Steps(failed.steps),
         confidential=failed.confidential,
+        said=said_in(failed.body),
     )
     return store.make_response(session, new, previous=failed.previous)
 
@@ -248,9 +254,9 @@ def resumed(asker: Response, request_key: str, answer: str) -> NewResponse:
     return NewResponse(
         request=asker.request,
         items=[function_call_output(call_id_of(request_key), answer)],
-        model=asker.body["model"],
-        commentary=asker.commentary,
+        steps=Steps(asker.steps),
         confidential=asker.confidential,
+        said=said_in(asker.body),
     )
 
 
@@ -272,7 +278,7 @@ def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | 
                 "user", [{"type": "input_text", "text": compact_json(settings.default_request)}]
             )
         ],
-        commentary=settings.steps == "commentary",
+        steps=steps_of_page(settings, None),
         confidential=settings.tightened(settings.default_request).confidential,
     )
     return store.make_response(session, new)
@@ -280,7 +286,7 @@ def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | 
 
 def _job(session: Session, response: Response, settings: ResponsesSettings) -> BrainJob:
     inputs = [row.data for row in response.inputs.order_by("position")]
-    messages = tuple(_messages(inputs))
+    place = request_place(inputs)
     answer = _answer(session, response, inputs) if response.root_id else None
     return BrainJob(
         response=response.public_id,
@@ -294,9 +300,19 @@ def _job(session: Session, response: Response, settings: ResponsesSettings) -> B
         suspended=settings.simulate_suspension
         and response.body["metadata"].get("suspended") in ("true", "1"),
         conversation=_conversation(response),
-        # The last message is the request itself, unless the turn continues an older request.
-        messages=messages if answer else messages[:-1],
+        # The user's last message is the request, unless the turn continues an older request.
+        messages=_messages(_beside(inputs, answer, None if answer else place)),
+        instructions=response.body.get("instructions") or "",
+        files=tuple(files_of(inputs[place]["content"])) if place is not None and not answer else (),
     )
+
+
+def _beside(inputs: list[Json], answer: WorkInput | None, place: int | None) -> list[Json]:
+    """Return the items that came with a request or an answer, without these themselves."""
+    call_id = call_id_of(answer.call_id) if answer else None
+    return [
+        item for at, item in enumerate(inputs) if at != place and item.get("call_id", "") != call_id
+    ]
 
 
 def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInput | None:
@@ -329,12 +345,12 @@ def _conversation(response: Response) -> tuple[tuple[str, str], ...]:
         if before is None or before.deleted_at is not None:
             break
         outputs = [item for item in before.body["output"] if item["type"] == "message"]
-        turn = _messages([row.data for row in before.inputs.order_by("position")])
+        turn = [*_messages([row.data for row in before.inputs.order_by("position")])]
         turn += [("assistant", text_of(item["content"])) for item in outputs]
         messages = turn + messages
         before = before.previous
     return tuple((role, text[:REMEMBERED_WORDS]) for role, text in messages)
 
 
-def _messages(items: Iterable[Json]) -> list[tuple[str, str]]:
-    return [(item["role"], text_of(item["content"])) for item in items if item["type"] == "message"]
+def _messages(items: Iterable[Json]) -> tuple[tuple[str, str], ...]:
+    return tuple(message for item in items if (message := told(item)) is not None)
