@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import Q
 from django.http import Http404, HttpResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect
@@ -34,7 +33,13 @@ from workspace.pages import fragments
 from workspace.pages.account import reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
 from workspace.pages.cards.edit_form import PREFIX
-from workspace.pages.cards.facts import OptionFacts, facts_of, gate_facts, with_past
+from workspace.pages.cards.facts import (
+    OptionFacts,
+    facts_of,
+    gate_facts,
+    options_of,
+    with_past,
+)
 from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
 from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, render_page
@@ -175,6 +180,9 @@ def _first_press(
         state = markup.CardState(typed=posted.text, fields=fields)
     elif option is not None:
         change = proposal.change() if proposal and changes else None
+        if proposal and change:
+            offered = options_of(found, facts.rules, proposal.params)
+            option = next(one for one in offered if one.key == option.key)
         state = markup.CardState(typed=posted.text, confirming=option, change=change)
     else:
         return None
@@ -188,10 +196,11 @@ def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
     """
     if not posted.option or posted.is_over or "\x00" in posted.option:
         return False
-    wanted = Q(style=Style.DANGER)
-    if not posted.is_whole:
-        wanted |= ~Q(meaning=Meaning.DENY)
-    return Option.objects.filter(wanted, ask=ask_id, key=posted.option).exists()
+    offered = Option.objects.select_related("ask").filter(ask=ask_id, key=posted.option).first()
+    if offered is None:
+        return False
+    dangerous = terms.style_of(offered, terms.terms_of(offered.ask)) == Style.DANGER
+    return dangerous or (not posted.is_whole and offered.meaning != Meaning.DENY)
 
 
 def refused_card(
@@ -244,7 +253,8 @@ def _same_again(fresh: Ask, posted: PostedAnswer) -> OptionFacts | None:
     if option is None or before is None:
         return None
     was = before.options.filter(key=posted.option).values_list("label", flat=True).first()
-    return option if was == option.label else None
+    own = next(one.label for one in fresh.options.all() if one.key == option.key)
+    return option if was == own else None
 
 
 def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = None) -> str:

@@ -22,6 +22,7 @@ from agents.models import Event
 from agents.text import key_order
 from asks.actions.difference import Piece
 from asks.models import Verdict
+from asks.policies.wording import WordingPart
 from workspace.health.banner import banner_of_page
 from workspace.health.look import recent_health
 from workspace.pages.cards.call_rows import CallRow, rows_of
@@ -100,6 +101,17 @@ def _with_its_end(text: str) -> SafeString | str:
 def changed_text(pieces: Iterable[Piece]) -> SafeString:
     """Return a changed text with its old and new parts marked. It adds no white space."""
     return markdown.assembled("".join(_changed_piece(piece) for piece in pieces))
+
+
+@register.simple_tag
+def headline_text(parts: Iterable[WordingPart]) -> SafeString:
+    """Return a headline in which every value is set apart from the words around it."""
+    return markdown.assembled("".join(_headline_part(part) for part in parts))
+
+
+def _headline_part(part: WordingPart) -> str:
+    text = " ".join(visible.visible(f"({part.text})").split())[1:-1]
+    return format_html("<bdi>{}</bdi>", text) if part.is_value else escape(text)
 
 
 def _changed_piece(piece: Piece) -> str:
