@@ -29,7 +29,7 @@ from asks.models import Ask, Gate, Option
 from asks.policies import terms, versions
 from asks.policies.terms import AppliedTerms
 from asks.policies.versions import Ruling
-from asks.queue import hints
+from asks.queue import earlier_answers, hints
 
 __all__ = ["BadDraft", "create_ask", "raise_ask", "raise_asks", "successor_of"]
 
@@ -136,6 +136,7 @@ def create_ask(
             money_critical=_is_money_critical(draft, bound.ruling),
             context=make_storable(draft.context),
             context_order=key_order.order_of(make_storable(draft.context)),
+            likeness=earlier_answers.likeness_of(draft, prompt),
             imported=imported,
             opened_at=opened_at or session.locked_at,
             expires_at=applied.expires_at,

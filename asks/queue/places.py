@@ -42,6 +42,8 @@ class CardPlace:
     opened_at: datetime
     session_id: int
     version: int
+    agent_id: int = 0
+    likeness: str = ""
     by_delegation: int | None = None
 
 
@@ -71,8 +73,8 @@ def notices(person: AbstractBaseUser) -> list[Event]:
 
 
 def _place_rows(asks: QuerySet[Ask]) -> QuerySet[Any, Any]:
-    columns = ["pk", "opened_at", "session_id", "card_version", "by_delegation"]
-    return asks.prefetch_related(None).values_list(*columns)
+    columns = ["pk", "opened_at", "session_id", "card_version", "agent_id", "likeness"]
+    return asks.prefetch_related(None).values_list(*columns, "by_delegation")
 
 
 def _shown(sessions: QuerySet[Session]) -> QuerySet[Session]:

@@ -26,6 +26,7 @@ from asks.lifecycle import AskStatus, Meaning, Reason, Style
 from asks.models import Ask, Option, Vote
 from asks.policies import terms
 from asks.queue import queries
+from asks.queue.earlier_answers import earlier_answers
 from asks.refusals import Refused
 from asks.withdrawing import withdraw_ask
 from workspace.health.look import recent_health
@@ -186,7 +187,10 @@ def _first_press(
         state = markup.CardState(typed=posted.text, confirming=option, change=change)
     else:
         return None
-    return _respond(request, found, markup.ask_card(facts, csrf=get_token(request), state=state))
+    card = markup.ask_card(
+        facts, csrf=get_token(request), state=state, earlier=_earlier_note(request.user, found)
+    )
+    return _respond(request, found, card)
 
 
 def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
@@ -264,8 +268,13 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
     standing = access.rights_of(request.user, found)
     if why := _why_not(request.user, found, standing):
         state = replace(state or markup.CardState(), may_not=why)
-    note = _name_note(request.user, standing)
-    return markup.ask_card(facts_of(found), csrf=get_token(request), state=state, name=note)
+    return markup.ask_card(
+        facts_of(found),
+        csrf=get_token(request),
+        state=state,
+        name=_name_note(request.user, standing),
+        earlier=_earlier_note(request.user, found),
+    )
 
 
 def _why_not(person: User, found: Ask, standing: access.Rights) -> str:
@@ -306,6 +315,12 @@ def _name_note(person: User, standing: access.Rights) -> SafeString:
     delegations = access.delegations_to(person).filter(delegator__in=standing.names)
     first = delegations.order_by("pk").values_list("delegator__username", "ends_at").first()
     return markup.name_note(*(first or (None, None)))
+
+
+def _earlier_note(person: User, found: Ask) -> SafeString:
+    """Render what the reader answered to the same question before."""
+    question = (found.agent_id, found.likeness)
+    return markup.earlier_note(earlier_answers(person, [question]).get(question), found.likeness)
 
 
 def show_outcome(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:

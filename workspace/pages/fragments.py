@@ -85,7 +85,8 @@ def _changes(
     names = frozenset(f"{name}.{version}" if version else name for name, version in now.items())
     if not moved and now.keys() == held.keys():
         return Changes("", names)
-    html = "".join(markup.ask_cards([asked[name] for name in asked if name not in held], csrf=""))
+    fresh = [asked[name] for name in asked if name not in held]
+    html = "".join(markup.ask_cards(fresh, csrf="", reader=person))
     html += _blocked([session for name, session in stuck.items() if name not in held])
     arrived = f'<div id="cards" hx-swap-oob="beforeend">{html}</div>' if html else ""
     news = arrived + standing_html(_numbers(moved, "ask-"))

@@ -36,7 +36,7 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
         "needs_you",
         "needs_you",
         page=page,
-        cards=_cards(places, [] if page.has_next() else blocked, get_token(request)),
+        cards=_cards(request, places, [] if page.has_next() else blocked),
         badge=page.paginator.count + _count(request, blocked),
         oldest=_oldest(places, blocked),
         running=[session for session in others if standing_of(session).is_running],
@@ -72,14 +72,15 @@ def _pane_of_first(places: Sequence[CardPlace], blocked: list[Session]) -> Sessi
     return pane_of(first[0]) if first else None
 
 
-def _cards(places: Sequence[CardPlace], blocked: list[Session], csrf: str) -> list[str]:
+def _cards(request: OwnerRequest, places: Sequence[CardPlace], blocked: list[Session]) -> list[str]:
     """Render asks, then blocked sessions, each by length of wait."""
+    csrf = get_token(request)
     said = markup.last_words(blocked)
     stuck = [
         markup.blocked_card(session, csrf=csrf, said=said.get(session.pk, ""))
         for session in blocked
     ]
-    return [*markup.ask_cards(places, csrf=csrf), *stuck]
+    return [*markup.ask_cards(places, csrf=csrf, reader=request.user), *stuck]
 
 
 def _count(request: OwnerRequest, blocked: list[Session]) -> int:

@@ -44,7 +44,7 @@ def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
         events=events,
         live=before is None,
         earlier=events[0].seq if events and events[0].seq > 1 else None,
-        cards=markup.ask_cards(places.places_of(mine), csrf=csrf),
+        cards=markup.ask_cards(places.places_of(mine), csrf=csrf, reader=request.user),
     )
 
 
