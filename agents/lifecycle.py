@@ -114,6 +114,7 @@ class Status(models.TextChoices):
 
     WAITING_HUMAN = "WAITING_HUMAN", "Waiting for you"
     BLOCKED = "BLOCKED", "Blocked"
+    FAILING = "FAILING", "Failing"
     QUEUED = "QUEUED", "Queued"
     RUNNING = "RUNNING", "Running"
     DUE = "DUE", "Due"
@@ -127,7 +128,7 @@ class Status(models.TextChoices):
     DRAFT = "DRAFT", "Draft"
 
 
-YOU_ARE_THE_BLOCKER = frozenset({Status.WAITING_HUMAN, Status.BLOCKED})
+YOU_ARE_THE_BLOCKER = frozenset({Status.WAITING_HUMAN, Status.BLOCKED, Status.FAILING})
 #: They wait for a worker, not for a person.
 WAITING_FOR_A_WORKER = frozenset({Status.QUEUED, Status.DUE})
 WORKING = WAITING_FOR_A_WORKER | {Status.RUNNING}

@@ -24,6 +24,7 @@ class StatusFacts:
     wake_cause: str = ""
     idle_streak: int = 0
     error_streak: int = 0
+    failing: bool = False
     now: datetime
 
 
@@ -49,7 +50,25 @@ class DerivedStatus:
 
 def derive_status(facts: StatusFacts) -> DerivedStatus:
     """Return the session's status and its reason. The first rule that applies wins."""
-    return _of_the_agent(facts) or _of_the_run(facts) or _of_the_wake(facts)
+    return (
+        _of_the_failures(facts) or _of_the_agent(facts) or _of_the_run(facts) or _of_the_wake(facts)
+    )
+
+
+def _of_the_failures(facts: StatusFacts) -> DerivedStatus | None:
+    """Of a session that fails, while nothing of it is under way and its agent may start it."""
+    if not facts.failing or facts.agent_state != AgentState.ACTIVE:
+        return None
+    if facts.session_state == SessionState.PAUSED:
+        why = facts.state_reason or "Given up after it failed. A person tries it again."
+        return DerivedStatus(Status.FAILING, why)
+    rests = facts.wake_at is not None and facts.wake_at > facts.now and not facts.live_run
+    if facts.session_state == SessionState.ENDED or facts.open_asks or not rests:
+        return None
+    if facts.wake_cause != Cause.BACKOFF:
+        return None
+    words = f"Failed {_times(facts.error_streak)}. It tries again by itself."
+    return DerivedStatus(Status.FAILING, words)
 
 
 def _of_the_agent(facts: StatusFacts) -> DerivedStatus | None:

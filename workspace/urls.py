@@ -44,6 +44,7 @@ urlpatterns = [
     path("agents/", agents.list_agents, name="agents"),
     path("agents/new", agents.connect_agent, name="agent_new"),
     path("agents/<slug:slug>/", agents.show_agent, name="agent"),
+    path("agents/<slug:slug>/retry", agents.post_agent_retry, name="agent_retry"),
     path("agents/<slug:slug>/start", agents.post_agent_start, name="agent_start"),
     path("agents/<slug:slug>/pause", agents.post_agent_pause, name="agent_pause"),
     path("agents/<slug:slug>/resume", agents.post_agent_resume, name="agent_resume"),

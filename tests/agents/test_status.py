@@ -43,6 +43,7 @@ def facts(draw: st.DrawFn) -> StatusFacts:
         wake_at=draw(moments) if cause in WAKING_CAUSES else None,
         idle_streak=draw(st.integers(0, 3)),
         error_streak=draw(st.integers(0, 3)),
+        failing=draw(st.booleans()),
         now=draw(moments),
     )
 
@@ -62,7 +63,19 @@ def test_a_person_is_needed_exactly_when_something_waits_for_one(known: StatusFa
     active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
     working = known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING)
     waits = active and not working and (known.open_asks > 0 or known.wake_cause == Cause.BLOCKED)
-    assert (derive_status(known).status in YOU_ARE_THE_BLOCKER) == waits
+    needed = waits or fails(known)
+    assert (derive_status(known).status in YOU_ARE_THE_BLOCKER) == needed
+
+
+def fails(known: StatusFacts) -> bool:
+    """Whether an active agent's session fails: it was given up, or rests until it tries again."""
+    if not known.failing or known.agent_state != AgentState.ACTIVE:
+        return False
+    rests = known.wake_at is not None and known.wake_at > known.now and not known.live_run
+    tries_later = rests and known.wake_cause == Cause.BACKOFF and not known.open_asks
+    return known.session_state == SessionState.PAUSED or (
+        known.session_state == SessionState.ACTIVE and tries_later
+    )
 
 
 @given(facts())
@@ -73,7 +86,7 @@ def test_a_run_shows(known: StatusFacts) -> None:
 
 
 def test_the_groups_hold_every_status_once() -> None:
-    assert {Status.WAITING_HUMAN, Status.BLOCKED} == YOU_ARE_THE_BLOCKER
+    assert {Status.WAITING_HUMAN, Status.BLOCKED, Status.FAILING} == YOU_ARE_THE_BLOCKER
     assert {Status.QUEUED, Status.RUNNING, Status.DUE} == WORKING
     groups = [YOU_ARE_THE_BLOCKER, WORKING, NOTHING_IS_WRONG]
     assert sorted(status for group in groups for status in group) == sorted(Status)
@@ -122,6 +135,30 @@ CASES: list[tuple[dict[str, object], Status, str]] = [
         {"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 1},
         Status.BACKING_OFF,
         "Failed once. It tries again.",
+    ),
+    (
+        {"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 3, "failing": True},
+        Status.FAILING,
+        "Failed 3 times in a row. It tries again by itself.",
+    ),
+    (
+        {
+            "session_state": "paused",
+            "failing": True,
+            "state_reason": "Given up after it failed once.",
+        },
+        Status.FAILING,
+        "Given up after it failed once.",
+    ),
+    (
+        {"agent_state": "paused", "session_state": "paused", "failing": True},
+        Status.PAUSED,
+        "Paused by a person.",
+    ),
+    (
+        {"live_run": "running", "failing": True},
+        Status.RUNNING,
+        "A run is under way.",
     ),
     (
         {"wake_at": NOW + HOUR, "wake_cause": "backoff", "idle_streak": 3},

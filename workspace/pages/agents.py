@@ -102,6 +102,17 @@ def post_agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
     return redirect("session", home.pk)
 
 
+@require_POST
+def post_agent_retry(request: OwnerRequest, slug: str) -> HttpResponse:
+    """POST /agents/<slug>/retry: start its failing sessions again."""
+    found = get_object_or_404(access.agents_of(request.user), slug=slug)
+    started = controls.retry_failing(agent_id=found.pk, by=request.user)
+    nothing = _("{agent} has nothing to try again.").format(agent=slug)
+    done = started_words(_("{agent} tries it again."), slug)
+    messages.success(request, done if started else nothing)
+    return redirect("needs_you")
+
+
 def _with_home(request: OwnerRequest) -> QuerySet[Agent]:
     """Return the reader's agents with their home session, the number of asks that wait for the
     reader and the number of sessions that were given up. Two queries."""

@@ -10,15 +10,16 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from agents.models import Session
+from agents.models import Agent, Session
 from asks import access
 from asks.queue import places as queue_places
 from asks.queue import queries
 from asks.queue.places import PAGE_SIZE, QUIET, CardPlace
 from workspace.pages import fragments
-from workspace.pages.cards import markup
+from workspace.pages.cards import failing, markup
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.session_pane import SessionPane, pane_of
 from workspace.pages.standing import standing_of, with_standing
@@ -29,6 +30,7 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
     """GET /: show open asks and blocked sessions, longest wait first."""
     page, places = _page(request)
     blocked = queue_places.blocked_places(request.user)
+    broken = failing.first_failing(request.user)
     others = with_standing(queue_places.others(request.user), request.user)
     quiet = [session for session in others if not standing_of(session).is_working]
     return render_page(
@@ -36,9 +38,12 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
         "needs_you",
         "needs_you",
         page=page,
-        cards=_cards(request, places, [] if page.has_next() else blocked),
-        badge=page.paginator.count + _count(request, blocked),
-        oldest=_oldest(places, blocked),
+        cards=[
+            *_cards(request, places, [] if page.has_next() else blocked),
+            *([] if page.has_next() else _broken(broken, get_token(request))),
+        ],
+        badge=page.paginator.count + _count(request, blocked) + len(broken),
+        oldest=_oldest(places, blocked, broken),
         running=[session for session in others if standing_of(session).is_running],
         queued=[session for session in others if standing_of(session).waits_for_a_worker],
         quiet=quiet[:QUIET],
@@ -83,15 +88,22 @@ def _cards(request: OwnerRequest, places: Sequence[CardPlace], blocked: list[Ses
     return [*markup.ask_cards(places, csrf=csrf, reader=request.user), *stuck]
 
 
+def _broken(agents: list[Agent], csrf: str) -> list[SafeString]:
+    return [failing.failing_card(agent, csrf=csrf) for agent in agents]
+
+
 def _count(request: OwnerRequest, blocked: list[Session]) -> int:
     full = len(blocked) == PAGE_SIZE
     return queries.blocked_sessions(request.user).count() if full else len(blocked)
 
 
-def _oldest(places: Sequence[CardPlace], blocked: list[Session]) -> datetime | None:
+def _oldest(
+    places: Sequence[CardPlace], blocked: list[Session], broken: list[Agent]
+) -> datetime | None:
     """Return when the longest wait began; None if nothing waits."""
     since = [place.opened_at for place in places[:1]]
-    return min(since + [session.moved_at for session in blocked[:1]], default=None)
+    since += [session.moved_at for session in blocked[:1]]
+    return min(since + [vars(agent)["failing_since"] for agent in broken[:1]], default=None)
 
 
 @require_safe

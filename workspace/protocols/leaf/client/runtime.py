@@ -17,9 +17,11 @@ import httpx
 from pydantic import BaseModel
 
 from agents.lifecycle import Outcome
+from agents.mending.checks import Finding
 from agents.running.runtime import Ended, Given, Ignored, Step, Turn, TurnEvent
 from workspace.protocols.common import turn_endings
 from workspace.protocols.common.http_client import PermanentError, ServerAway
+from workspace.protocols.common.settings_checks import check_server
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.leaf.agent.runtime import WHAT_TO_REVIEW, item_of
 from workspace.protocols.leaf.client import owner_asks
@@ -38,6 +40,10 @@ class RemoteLeafRuntime:
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = RemoteLeafSettings.model_validate(settings)
+        return check_server(checked.base_url, checked.key_variable)
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:

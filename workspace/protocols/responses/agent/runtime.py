@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pydantic import BaseModel
 
 from agents.db.retrying import in_database
 from agents.lifecycle import Outcome
+from agents.mending.checks import Finding, check_command
 from agents.running.processes import (
     Command,
     CouldNotStartError,
@@ -62,6 +64,13 @@ class ResponsesRuntime:
 
     def __init__(self, read: Reader = in_database) -> None:
         self._read = read
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = ResponsesSettings.model_validate(settings)
+        found = check_command(checked.command, env=checked.env, env_allow=checked.env_allow)
+        if checked.postprocess:
+            found += check_command(checked.postprocess, env=checked.env, setting="postprocess")
+        return found
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
@@ -141,7 +150,8 @@ class _Work:
                 async for event in events:
                     yield event
         except CouldNotStartError as error:
-            yield self._failed(with_detail("The brain could not be started.", str(error)))
+            failed = self._failed(with_detail("The brain could not be started.", str(error)))
+            yield replace(failed, cannot_start=True)
             return
         for event in self._output.end():
             yield event
@@ -285,7 +295,12 @@ class _Work:
         """
         last = self._job.failures + 1 >= self._settings.max_attempts
         give_up = for_good or last or self._job.for_caller
-        return Ended(outcome=Outcome.RETRYABLE_ERROR, error=reason, give_up=give_up)
+        return Ended(
+            outcome=Outcome.RETRYABLE_ERROR,
+            error=reason,
+            give_up=give_up,
+            caller_knows=self._job.for_caller,
+        )
 
 
 def _shown(request: dict[str, Any]) -> dict[str, Any]:

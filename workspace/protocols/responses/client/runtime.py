@@ -15,7 +15,9 @@ import httpx
 from pydantic import BaseModel
 
 from agents.db.retrying import in_database
+from agents.mending.checks import Finding
 from agents.running.runtime import Turn, TurnEvent
+from workspace.protocols.common.settings_checks import check_server
 from workspace.protocols.common.time_limit import with_deadline
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.responses.client.conversation import ResponsesConversation
@@ -36,6 +38,10 @@ class RemoteResponsesRuntime:
         self, read: Reader = in_database, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self._read, self._transport = read, transport
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = RemoteSettings.model_validate(settings)
+        return check_server(checked.base_url, checked.key_variable)
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
