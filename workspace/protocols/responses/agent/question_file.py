@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from agents.text import json_input
 from agents.text.storable import is_blank, make_storable
+from asks.drafts import ActionDraft, AskDraft, validation
+from asks.lifecycle import AskKind
 from workspace.protocols.responses.agent.run_directory import DirectoryLost, PinnedDirectory
 from workspace.protocols.responses.wire import Json, compact_json
 
@@ -38,12 +40,14 @@ class FileQuestion:
     """A brain's question.
 
     ``wish``: the id that the brain chose, unchecked. ``essentials``: data given back with the answer.
+    ``action``: what an approval releases; None if this is a question.
     """
 
     text: str
     options: tuple[str, ...] = ()
     wish: object = None
     essentials: Json = field(default_factory=dict)
+    action: ActionDraft | None = None
 
 
 def read_question_file(directory: PinnedDirectory) -> FileQuestion | None:
@@ -104,8 +108,33 @@ def _question(fields: Json) -> FileQuestion:
     if len(text) > MAX_QUESTION:
         raise BadQuestion(f"has a question of more than {MAX_QUESTION} characters.")
     return FileQuestion(
-        text.strip(), _options(fields.get("options")), fields.get("request_id"), _essentials(fields)
+        text.strip(),
+        _options(fields.get("options")),
+        fields.get("request_id"),
+        _essentials(fields),
+        _action(fields),
     )
+
+
+def _action(fields: Json) -> ActionDraft | None:
+    """Return the action of an approval. Its options are ours: a label alone releases nothing."""
+    given = fields.get("action")
+    if given is None:
+        return None
+    operation = given.get("operation") if isinstance(given, dict) else None
+    if not isinstance(operation, str) or set(given) - {"operation", "params"}:
+        raise BadQuestion("has an action that is not an operation with its params.")
+    if fields.get("options"):
+        raise BadQuestion("has an action and options. An approval has options of its own.")
+    action = ActionDraft(
+        given.get("operation"), given.get("params"), always_asks=True, schema=False
+    )
+    draft = AskDraft(request_key="action", prompt="action", kind=AskKind.APPROVAL, action=action)
+    try:
+        validation.check_draft(draft)
+    except validation.BadDraft as error:
+        raise BadQuestion("has an action that cannot be bound to an answer.") from error
+    return action
 
 
 def _options(given: object) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from agents.running.processes import (
 )
 from agents.running.runtime import Ended, Ignored, Noticed, Started, Turn, TurnEvent, Usage
 from asks.drafts import AskDraft, OptionDraft
+from asks.lifecycle import AskKind, Meaning, Style
 from workspace.local.state import state_dir
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.responses.agent import (
@@ -54,6 +55,10 @@ Reader = Callable[..., Awaitable[Any]]
 #: one. ESCAPED is the most bytes that one character takes in JSON.
 SHOWN_BYTES, SHOWN_VALUES, ESCAPED = 48 * 1024, 40, 6
 STDERR_SHOWN = 500
+APPROVAL_OPTIONS = (
+    OptionDraft("approve", "Approve", style=Style.PRIMARY, meaning=Meaning.APPROVE),
+    OptionDraft("deny", "Deny", meaning=Meaning.DENY),
+)
 
 
 class ResponsesRuntime:
@@ -245,6 +250,8 @@ class _Work:
         question = question_file.read_question_file(directory)
         if question is not None and not self._settings.hitl:
             raise BadQuestion("exists, but this agent may not ask.")
+        if question is not None and question.action is not None and self._settings.confidential:
+            raise BadQuestion("has an action, and a confidential agent may not show one.")
         if question is not None and self._settings.confidential:
             return confidential.shown(question, self._settings.hitl_questions)
         return question
@@ -277,13 +284,16 @@ class _Work:
 
     def _draft(self, question: FileQuestion) -> AskDraft:
         request = None if self._settings.confidential else self._job.request
+        options = tuple(
+            OptionDraft(f"option-{place}", label)
+            for place, label in enumerate(question.options, start=1)
+        )
         return AskDraft(
             request_key=request_id(question.wish),
             prompt=question.text,
-            options=tuple(
-                OptionDraft(f"option-{place}", label)
-                for place, label in enumerate(question.options, start=1)
-            ),
+            kind=AskKind.APPROVAL if question.action else AskKind.QUESTION,
+            options=APPROVAL_OPTIONS if question.action else options,
+            action=question.action,
             context={"request": _shown(request)} if request else {},
         )
 

@@ -7,7 +7,7 @@ items of other responses are returned to the queue, and the next run starts imme
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
@@ -18,8 +18,9 @@ from agents.lifecycle import Cause, InboxKind, InboxState
 from agents.locking import LockedSession
 from agents.models import InboxItem, Run, Session
 from agents.running.runtime import Turn
+from asks.actions import binding, editing
 from asks.drafts import request_keys
-from asks.lifecycle import AskStatus
+from asks.lifecycle import AskStatus, Meaning
 from asks.models import Ask
 from workspace.protocols.responses.models import Response, Steps
 from workspace.protocols.responses.server import store
@@ -44,13 +45,18 @@ REMEMBERED_WORDS = 2_000
 
 @dataclass(frozen=True)
 class WorkInput:
-    """An answer for the brain. ``essentials`` is the data that the brain stored in its question."""
+    """An answer for the brain. ``essentials`` is the data that the brain stored in its question.
+
+    ``action`` is what the answer approves or denies, if it was an approval.
+    """
 
     call_id: str
     question: str
     text: str
     asked_at: datetime
     essentials: Json
+    action: Json | None = None
+    approved: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,9 +227,7 @@ def _answer_once_more(session: LockedSession, ask_id: int) -> Response:
     """Create another response for an answer whose response failed, so the answer is not lost."""
     ask = Ask.objects.select_related("verdict").get(pk=ask_id)
     asker = Response.objects.get(run=ask.run_id)
-    verdict = ask.verdict
-    text = verdict.option_label or verdict.text
-    new = resumed(asker, ask.request_key, text)
+    new = resumed(asker, ask.request_key, verdict_text(ask))
     return store.make_response(session, new, previous=asker, root=root_of(asker))
 
 
@@ -316,6 +320,11 @@ def _beside(inputs: list[Json], answer: WorkInput | None, place: int | None) -> 
 
 
 def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInput | None:
+    """Return the answer that a turn carries. The verdict counts, in whichever shape it was sent."""
+    if response.answers_id is not None:
+        answered = Ask.objects.select_related("verdict", "gate").get(pk=response.answers_id)
+        paused = _asker(response, answered)
+        return _work_input(response, answered, paused, verdict_text(answered)) if paused else None
     for item in inputs:
         if item["type"] != "function_call_output":
             continue
@@ -324,9 +333,24 @@ def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInp
         if ask is not None and asker is not None:
             output = item["output"]
             text = output if isinstance(output, str) else text_of(output)
-            asked_at = asker.ended_at or response.created_at
-            return WorkInput(ask.request_key, ask.prompt, text, asked_at, asker.kept)
+            return _work_input(response, ask, asker, text)
     return None
+
+
+def verdict_text(ask: Ask) -> str:
+    """Return the option that was chosen, or the words."""
+    return ask.verdict.option_label or ask.verdict.text
+
+
+def _work_input(response: Response, ask: Ask, asker: Response, text: str) -> WorkInput:
+    asked_at, gate = asker.ended_at or response.created_at, binding.gate_of(ask)
+    found = WorkInput(ask.request_key, ask.prompt, text, asked_at, asker.kept)
+    if gate is None:
+        return found
+    verdict = ask.verdict
+    params = verdict.edit["edited"] if verdict.edit else editing.asked_params(gate)
+    action = {"operation": gate.operation, "params": params}
+    return replace(found, action=action, approved=verdict.meaning == Meaning.APPROVE)
 
 
 def _asker(response: Response, ask: Ask) -> Response | None:

@@ -93,7 +93,7 @@ def _answer(session: LockedSession, event: Event) -> None:
             said=_continued(wanted.said, door.said),
             ignored=door.ignored,
         )
-    elif label and words:
+    if label and words:
         beside = input_message("user", [{"type": "input_text", "text": words}])
         wanted = replace(wanted, items=[*wanted.items, beside])
     root, ask = work.root_of(asker), verdict.ask_id

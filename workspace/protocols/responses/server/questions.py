@@ -42,10 +42,13 @@ def approval_id(gate: Gate) -> str:
 
 
 def named_question(ask: Ask) -> Json:
-    """Return the names of a question on the wire, and its status."""
+    """Return the names of a question on the wire, its status, and the binding to answer with."""
     named = {"call_id": request_keys.root_of(ask.request_key), "status": ask.status}
     gate = binding.gate_of(ask)
-    return named if gate is None else named | {"approval_request_id": approval_id(gate)}
+    if gate is None:
+        return named
+    bound = binding.shown_binding(gate).as_echo()
+    return named | {"approval_request_id": approval_id(gate), "binding": bound}
 
 
 def _params(gate: Gate) -> object:

@@ -147,6 +147,8 @@ def cancel_response(request: HttpRequest, public_id: str) -> Json:
 
 def delete_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
+    if READ not in key.scopes:
+        raise ResponsesProblem(403, f"This key lacks the scope {READ}.", code="not_permitted")
     cancellation.delete_with_content(response, key)
     return {"id": public_id, "object": "response", "deleted": True}
 
