@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from agents.text import json_input
 from agents.text.storable import is_blank, make_storable
-from asks.drafts import ActionDraft, AskDraft, validation
-from asks.lifecycle import AskKind
 from workspace.protocols.responses.agent.run_directory import DirectoryLost, PinnedDirectory
 from workspace.protocols.responses.wire import Json, compact_json
 
@@ -47,7 +45,7 @@ class FileQuestion:
     options: tuple[str, ...] = ()
     wish: object = None
     essentials: Json = field(default_factory=dict)
-    action: ActionDraft | None = None
+    action: Json | None = None
 
 
 def read_question_file(directory: PinnedDirectory) -> FileQuestion | None:
@@ -116,7 +114,7 @@ def _question(fields: Json) -> FileQuestion:
     )
 
 
-def _action(fields: Json) -> ActionDraft | None:
+def _action(fields: Json) -> Json | None:
     """Return the action of an approval. Its options are ours: a label alone releases nothing."""
     given = fields.get("action")
     if given is None:
@@ -126,15 +124,7 @@ def _action(fields: Json) -> ActionDraft | None:
         raise BadQuestion("has an action that is not an operation with its params.")
     if fields.get("options"):
         raise BadQuestion("has an action and options. An approval has options of its own.")
-    action = ActionDraft(
-        given.get("operation"), given.get("params"), always_asks=True, schema=False
-    )
-    draft = AskDraft(request_key="action", prompt="action", kind=AskKind.APPROVAL, action=action)
-    try:
-        validation.check_draft(draft)
-    except validation.BadDraft as error:
-        raise BadQuestion("has an action that cannot be bound to an answer.") from error
-    return action
+    return {"operation": operation, "params": given.get("params")}
 
 
 def _options(given: object) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from agents.running.processes import (
     run_command,
 )
 from agents.running.runtime import Ended, Ignored, Noticed, Started, Turn, TurnEvent, Usage
-from asks.drafts import AskDraft, OptionDraft
+from asks.drafts import ActionDraft, AskDraft, OptionDraft, validation
 from asks.lifecycle import AskKind, Meaning, Style
 from workspace.local.state import state_dir
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
@@ -228,7 +228,13 @@ class _Work:
             yield Noticed(alert)
         reason = postprocess.gate_draft(facts, self._settings)
         reason = reason or await postprocess.run_postprocess(facts, self._settings, directory.path)
-        yield self._failed(reason, for_good=True) if reason else self._done(question)
+        yield self._failed(reason, for_good=True) if reason else self._ended(question)
+
+    def _ended(self, question: FileQuestion | None) -> Ended:
+        try:
+            return self._done(question)
+        except BadQuestion as error:
+            return self._failed(str(error), for_good=True)
 
     def _broken_off(self) -> str:
         """Return why the brain's process failed, or "" if it ended well."""
@@ -288,14 +294,18 @@ class _Work:
             OptionDraft(f"option-{place}", label)
             for place, label in enumerate(question.options, start=1)
         )
-        return AskDraft(
+        action = question.action
+        draft = AskDraft(
             request_key=request_id(question.wish),
             prompt=question.text,
-            kind=AskKind.APPROVAL if question.action else AskKind.QUESTION,
-            options=APPROVAL_OPTIONS if question.action else options,
-            action=question.action,
+            kind=AskKind.APPROVAL if action else AskKind.QUESTION,
+            options=APPROVAL_OPTIONS if action else options,
+            action=ActionDraft(**action, always_asks=True, schema=False) if action else None,
             context={"request": _shown(request)} if request else {},
         )
+        if action:
+            _check_binds(draft)
+        return draft
 
     def _failed(self, reason: str, *, for_good: bool = False) -> Ended:
         """End a failed turn, and give up if a retry here is of no use.
@@ -311,6 +321,14 @@ class _Work:
             give_up=give_up,
             caller_knows=self._job.for_caller,
         )
+
+
+def _check_binds(draft: AskDraft) -> None:
+    """Raise BadQuestion if the action of a draft cannot be bound to an answer."""
+    try:
+        validation.check_draft(draft)
+    except validation.BadDraft as error:
+        raise BadQuestion("has an action that cannot be bound to an answer.") from error
 
 
 def _shown(request: dict[str, Any]) -> dict[str, Any]:
