@@ -17,10 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from agents import controls
 from agents.models import Agent, Session
 from asks import access
+from asks.models import Grant
 from asks.queue import queries
 from workspace.pages.agent_form import AgentForm
 from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.given_up import given_up_of
+from workspace.pages.grants import live_facts
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.standing import started_words, with_standing
 
@@ -46,6 +48,7 @@ def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
         "agents",
         agent=found,
         home=home,
+        grants=live_facts(Grant.objects.filter(session__agent=found)),
         wakes=wake_in_words(found.wake_policy),
         owners=list(found.owners.order_by("username")),
         page=page,

@@ -51,6 +51,7 @@ EVENT_PARTIALS = {
     **dict.fromkeys(("expired", "superseded"), "closed"),
     **dict.fromkeys(("message", "mail"), "message"),
     **dict.fromkeys(("mail_sent", "mail_lost", "state"), "plain"),
+    "grant_ended": "grant_ended",
 }
 
 #: Draws the text of an event whose kind is not in the table.
@@ -71,6 +72,16 @@ register.filter("plain", markdown.plain_text)
 def shown(value: str) -> str:
     """A value that an action is bound to: whole, every character visible, blank lines counted."""
     return visible.fold_blank_lines(visible.visible(value))
+
+
+@register.filter
+def code_spans(text: str) -> SafeString:
+    """A sentence of ours that names an action between backticks, with the action as code."""
+    before, _, rest = text.partition("`")
+    action, found, after = rest.rpartition("`")
+    if not found:
+        return format_html("{}", shown(text))
+    return format_html("{}<code>{}</code>{}", before, shown(action), after)
 
 
 @register.filter

@@ -33,6 +33,7 @@ class RemoteEveRuntime:
     """Drive a remote agent. ``read`` does database work from the event loop."""
 
     key = KEY
+    hands_over_approvals = True
     settings_model: type[BaseModel] = EveRemoteSettings
 
     def __init__(self, read: Reader = in_database) -> None:

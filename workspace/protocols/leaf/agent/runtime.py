@@ -53,6 +53,7 @@ class LeafRuntime:
     """Run the built-in reviewing agent. ``read`` runs database work from the event loop."""
 
     key = "leaf"
+    hands_over_approvals = True
     settings_model: type[BaseModel] = LeafSettings
 
     def __init__(self, read: Reader = in_database) -> None:

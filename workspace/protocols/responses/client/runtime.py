@@ -32,6 +32,7 @@ class RemoteResponsesRuntime:
     """Drive a remote agent. ``read`` does database work from the event loop."""
 
     key = "responses-remote"
+    hands_over_approvals = True
     settings_model: type[BaseModel] = RemoteSettings
 
     def __init__(
