@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("asks", "0004_end_older_grants")]
+    dependencies = [("asks", "0006_end_older_grants")]
 
     operations = [
         migrations.AddIndex(

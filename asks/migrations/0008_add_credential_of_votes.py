@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("asks", "0005_guard_moves_of_grants")]
+    dependencies = [("asks", "0007_guard_moves_of_grants")]
 
     operations = [
         migrations.AddField(

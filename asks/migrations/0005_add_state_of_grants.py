@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0001_initial"),
-        ("asks", "0002_options_belong_to_their_ask"),
+        ("asks", "0004_know_same_questions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

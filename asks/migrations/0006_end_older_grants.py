@@ -16,6 +16,6 @@ UPDATE asks_grant SET state = 'lapsed', "end" = 'upgraded', ended_at = now() WHE
 
 
 class Migration(migrations.Migration):
-    dependencies = [("asks", "0003_add_state_of_grants")]
+    dependencies = [("asks", "0005_add_state_of_grants")]
 
     operations = [migrations.RunSQL([_USED, _TAKEN, _LAPSED], reverse_sql=migrations.RunSQL.noop)]
