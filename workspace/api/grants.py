@@ -18,14 +18,14 @@ from workspace.models import ApiKey
 MOST = 200
 
 
-def list_grants(call: Call) -> shapes.Grants:
+def list_grants(call: Call) -> shapes.GrantList:
     """Return the live grants that a key reaches, oldest first."""
     query: shapes.GrantQuery = call.query
     found = _grants_of(call.key)
     if query.session is not None:
         found = found.filter(session=query.session)
     live = taking_back.live_grants(found)[:MOST]
-    return shapes.Grants(grants=[_shape(grant) for grant in live])
+    return shapes.GrantList(grants=[_shape(grant) for grant in live])
 
 
 def post_withdrawal(call: Call) -> shapes.GrantShape:

@@ -61,7 +61,7 @@ OPERATIONS = (
         summary="List what agents may do once: approved, and neither used nor ended.",
         scopes=READ,
         handler=grants.list_grants,
-        answer=shapes.Grants,
+        answer=shapes.GrantList,
         query=shapes.GrantQuery,
     ),
     Operation(

@@ -195,7 +195,7 @@ class GrantShape(_Out):
     ended_at: datetime | None
 
 
-class Grants(_Out):
+class GrantList(_Out):
     grants: list[GrantShape]
 
 
