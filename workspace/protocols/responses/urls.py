@@ -13,5 +13,5 @@ urlpatterns = [
     path("v1/responses/<str:public_id>", views.get_or_delete_response, name="response"),
     path("v1/responses/<str:public_id>/cancel", views.post_cancel, name="response_cancel"),
     path("v1/responses/<str:public_id>/input_items", views.get_input_items, name="response_inputs"),
-    re_path(r"^v1(?:/(?s:.*))?\Z", views.refuse_unknown),
+    re_path(r"^v1(?:/[\s\S]*)?\Z", views.refuse_unknown),
 ]
