@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 
+from workspace.local.database_first import refuse_without_database
 from workspace.local.follow_supervisor import follow_supervisor
 from workspace.local.state import take_state_option
 
@@ -17,8 +18,9 @@ def main() -> None:
     """Run a command. The state folder comes first, because the settings depend on it."""
     gc.set_threshold(GC_THRESHOLD, 20, 20)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workspace.settings")
-    follow_supervisor()
+    supervised = follow_supervisor()
     take_state_option(sys.argv)
+    refuse_without_database(sys.argv, supervised=supervised)
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 

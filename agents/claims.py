@@ -38,6 +38,7 @@ HISTORY_KINDS = (
     "withdrawn",
     "expired",
     "superseded",
+    "grant_ended",
 )
 _RECENTLY = """
 SELECT actor, kind, left(text, 200) FROM agents_event
@@ -79,9 +80,9 @@ def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
         lease_until=now + lease_duration(),
         started_at=run.started_at or now,
     )
-    given = inbox.lease_items(run)
     wakes.clear_due_wake(session)
     record_event(session, "started", actor="system", data=_start_of(run), run=run)
+    given = inbox.lease_items(run)
     transitions.store_status(session, run)
     return _turn(session, run, given)
 

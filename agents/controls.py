@@ -6,10 +6,12 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from agents import actors, inbox, next_run, transitions, wakes
+from agents.events import notify
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.locking import LockedAgent, LockedSession, lock_agent, lock_session, lock_sessions
-from agents.models import Agent, Run
+from agents.mending.changes import record_lifecycle
+from agents.models import Agent, Run, Session
 
 
 @transaction.atomic
@@ -61,8 +63,31 @@ def pause_session(
     ``stopped`` is the run that was cancelled with it; the event refers to it.
     """
     session.state, session.state_reason = SessionState.PAUSED, reason
+    transitions.set_failing(session, failing=False)
     record_event(session, "state", actor=actor, text=reason, run=stopped)
     _cancel_queued_run(session)
+
+
+@transaction.atomic
+def retry_failing(*, agent_id: int, by: AbstractBaseUser) -> int:
+    """Start every failing session of an agent now; return how many.
+
+    Each session goes on counting as failing until a turn of it succeeds.
+    """
+    failing = Session.objects.filter(agent=agent_id, failing_since__isnull=False)
+    ids = failing.exclude(state=SessionState.ENDED).values_list("pk", flat=True)
+    started = 0
+    for session in lock_sessions(list(ids)).values():
+        if not session.is_failing or session.agent.lifecycle != AgentState.ACTIVE:
+            continue
+        session.state, session.state_reason = SessionState.ACTIVE, ""
+        if transitions.live_run(session) is None:
+            _say(session, by, "Tried again.")
+            next_run.set_requester(session, by.pk)
+            wakes.wake_session(session, Cause.HUMAN)
+        next_run.queue_next_run(session)
+        started += 1
+    return started
 
 
 @transaction.atomic
@@ -84,9 +109,11 @@ def pause_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
     agent = lock_agent(agent_id)
     if agent.lifecycle != AgentState.ACTIVE:
         return
+    before = agent.lifecycle
     for session in _sessions_as(agent, AgentState.PAUSED):
         _say(session, by, "The agent was paused.")
         _cancel_queued_run(session)
+    record_lifecycle(agent, "paused", by, before)
 
 
 @transaction.atomic
@@ -95,12 +122,14 @@ def resume_agent(*, agent_id: int, by: AbstractBaseUser) -> None:
     agent = lock_agent(agent_id)
     if agent.lifecycle not in (AgentState.PAUSED, AgentState.DRAFT):
         return
-    first = agent.lifecycle == AgentState.DRAFT
+    before = agent.lifecycle
+    first = before == AgentState.DRAFT
     for session in _sessions_as(agent, AgentState.ACTIVE):
         _say(session, by, "Started for the first time." if first else "The agent was resumed.")
         if transitions.live_run(session) is None:
             _wake_again(session)
         next_run.queue_next_run(session)
+    record_lifecycle(agent, "started" if first else "resumed", by, before)
 
 
 def _wake_again(session: LockedSession) -> None:
@@ -115,6 +144,7 @@ def _sessions_as(agent: LockedAgent, lifecycle: AgentState) -> list[LockedSessio
     """Store an agent's new lifecycle; lock and return its sessions that have not ended."""
     agent.lifecycle = lifecycle
     agent.save(update_fields=["lifecycle"])
+    notify.notify_owners_changed(agent.pk)
     ids = agent.sessions.exclude(state=SessionState.ENDED).values_list("pk", flat=True)
     return list(lock_sessions(ids).values())
 

@@ -98,6 +98,14 @@ def _leased(run: Run) -> QuerySet[InboxItem]:
     return InboxItem.objects.filter(leased_by=run, state=InboxState.LEASED)
 
 
+def amend_owed_verdict(session: LockedSession, about: dict[str, Any], more: dict[str, Any]) -> None:
+    """Add data to the verdicts about something that no completed run has carried yet."""
+    owed = InboxItem.objects.filter(session=session, kind=InboxKind.VERDICT, data__contains=about)
+    for item in owed.filter(state__in=(InboxState.QUEUED, InboxState.LEASED)):
+        item.data |= make_storable(more)
+        item.save(update_fields=["data"])
+
+
 def has_waiting_items(session: Session) -> bool:
     """Whether any item is queued that no run holds."""
     return bool(_QUEUED.rows(session.pk))

@@ -114,6 +114,8 @@ class Status(models.TextChoices):
 
     WAITING_HUMAN = "WAITING_HUMAN", "Waiting for you"
     BLOCKED = "BLOCKED", "Blocked"
+    FAILING = "FAILING", "Failing"
+    QUEUED = "QUEUED", "Queued"
     RUNNING = "RUNNING", "Running"
     DUE = "DUE", "Due"
     WAITING_RESOURCE = "WAITING_RESOURCE", "Waiting for a limit"
@@ -126,8 +128,10 @@ class Status(models.TextChoices):
     DRAFT = "DRAFT", "Draft"
 
 
-YOU_ARE_THE_BLOCKER = frozenset({Status.WAITING_HUMAN, Status.BLOCKED})
-WORKING = frozenset({Status.RUNNING, Status.DUE})
+YOU_ARE_THE_BLOCKER = frozenset({Status.WAITING_HUMAN, Status.BLOCKED, Status.FAILING})
+#: They wait for a worker, not for a person.
+WAITING_FOR_A_WORKER = frozenset({Status.QUEUED, Status.DUE})
+WORKING = WAITING_FOR_A_WORKER | {Status.RUNNING}
 NOTHING_IS_WRONG = frozenset(Status) - YOU_ARE_THE_BLOCKER - WORKING
 
 

@@ -15,6 +15,8 @@ from agents.db import statements
 from agents.events.log import record_event
 from agents.lifecycle import AgentState
 from agents.locking import LockedSession, mark_locked, share_lock_agent
+from agents.mending import checks, masking
+from agents.mending.changes import AgentChange, record_change
 from agents.models import Agent, Session
 from agents.running import runtime
 from agents.text.storable import is_storable, make_storable
@@ -46,7 +48,7 @@ def register_agent(
     """
     agent = Agent(
         slug=slug,
-        name=name or slug.replace("-", " ").capitalize(),
+        name=name or name_of_slug(slug),
         runtime=runtime_key,
         wake_policy=wake or {"kind": "manual"},
         lifecycle=lifecycle,
@@ -58,12 +60,44 @@ def register_agent(
     _check_slug(slug)
     agent.settings = checked_settings(runtime_key, settings)
     check_wake_policy(agent.wake_policy)
-    _check_texts(agent)
-    agent.full_clean()
+    check_fields(agent)
     agent.save()
     agent.owners.set([owner.pk for owner in owners])
     open_session(agent, is_home=True)
     return agent
+
+
+def connect_agent(
+    *,
+    by: AbstractBaseUser | None,
+    insist: bool = False,
+    **wanted: Any,  # noqa: ANN401 -- those of register_agent
+) -> Agent:
+    """Check that an agent could start, register it, and record who connected it.
+
+    ``wanted`` is that of ``register_agent``. Raises ValidationError, and AgentUnfit unless ``insist``.
+    """
+    settings = checked_settings(wanted["runtime_key"], wanted["settings"])
+    if not insist:
+        checks.refuse_faults(checks.check_agent(wanted["runtime_key"], settings))
+    with transaction.atomic():
+        agent = register_agent(**wanted)
+        fields = masking.differences_of_settings({}, agent.settings)
+        fields["runtime"] = ["", agent.runtime]
+        fields["owners"] = [[], sorted(owner.get_username() for owner in agent.owners.all())]
+        record_change(AgentChange(agent, "connected", by, fields))
+    return agent
+
+
+def name_of_slug(slug: str) -> str:
+    """Return the display name of an agent that was given none."""
+    return slug.replace("-", " ").capitalize()
+
+
+def check_fields(agent: Agent) -> None:
+    """Raise ValidationError, by field, if the agent's columns cannot be stored as they are."""
+    _check_texts(agent)
+    agent.full_clean()
 
 
 def _check_slug(slug: str) -> None:

@@ -24,6 +24,8 @@ from agents.text.storable import make_storable
 REPORT_LIMIT = 16_000
 ERROR_LIMIT = 16_000
 EXTERNAL_ID_LIMIT = 200
+#: After so many failures in a row a person is asked to act.
+FAILING_AFTER = 3
 
 
 @transaction.atomic
@@ -39,6 +41,7 @@ def settle_run(fence: Fence, ended: Ended, last: Sequence[NewEvent] = ()) -> boo
     more_waits = _settle_inbox(session, run, ended, locked)
     _store_protocol_facts(session, run, ended)
     _decide_next_wake(session, ended, more_waits=more_waits)
+    _decide_failing(session, ended)
     _end_run(session, run, ended, last)
     _decide_next_run(session, run, ended)
     return True
@@ -113,6 +116,15 @@ def _decide_next_wake(session: LockedSession, ended: Ended, *, more_waits: bool)
     wakes.set_wake_after_turn(session, ended.outcome, limit_passes_at=limit_passes_at)
     if more_waits:
         wakes.wake_session(session, Cause.MAIL)
+
+
+def _decide_failing(session: LockedSession, ended: Ended) -> None:
+    """Decide whether the failures of a session are a matter for its owner. A success ends that."""
+    failed = ended.outcome == Outcome.RETRYABLE_ERROR
+    given_up = ended.give_up and not ended.caller_knows
+    keeps_failing = session.error_streak >= FAILING_AFTER
+    failing = failed and (ended.cannot_start or given_up or keeps_failing)
+    transitions.set_failing(session, failing=failing, why=ended.error[:ERROR_LIMIT])
 
 
 def _limit_passes_at(session: LockedSession, retry_at: datetime | None) -> datetime:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents.lifecycle import AgentState, Cause, RunStatus, SessionState, Status
+from agents.lifecycle import WORKING, AgentState, Cause, RunStatus, SessionState, Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,22 @@ class StatusFacts:
     wake_cause: str = ""
     idle_streak: int = 0
     error_streak: int = 0
+    failing: bool = False
     now: datetime
+
+
+#: Statuses that end at the time of the wake.
+TIMED = frozenset({Status.SCHEDULED, Status.BACKING_OFF, Status.WAITING_RESOURCE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredStatus:
+    """A session's status as it was stored when the session last changed, and its wake."""
+
+    status: str
+    reason: str
+    wake_at: datetime | None = None
+    wake_cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,7 +50,25 @@ class DerivedStatus:
 
 def derive_status(facts: StatusFacts) -> DerivedStatus:
     """Return the session's status and its reason. The first rule that applies wins."""
-    return _of_the_agent(facts) or _of_the_run(facts) or _of_the_wake(facts)
+    return (
+        _of_the_failures(facts) or _of_the_agent(facts) or _of_the_run(facts) or _of_the_wake(facts)
+    )
+
+
+def _of_the_failures(facts: StatusFacts) -> DerivedStatus | None:
+    """Of a session that fails, while nothing of it is under way and its agent may start it."""
+    if not facts.failing or facts.agent_state != AgentState.ACTIVE:
+        return None
+    if facts.session_state == SessionState.PAUSED:
+        why = facts.state_reason or "Given up after it failed. A person tries it again."
+        return DerivedStatus(Status.FAILING, why)
+    rests = facts.wake_at is not None and facts.wake_at > facts.now and not facts.live_run
+    if facts.session_state == SessionState.ENDED or facts.open_asks or not rests:
+        return None
+    if facts.wake_cause != Cause.BACKOFF:
+        return None
+    words = f"Failed {_times(facts.error_streak)}. It tries again by itself."
+    return DerivedStatus(Status.FAILING, words)
 
 
 def _of_the_agent(facts: StatusFacts) -> DerivedStatus | None:
@@ -58,7 +91,7 @@ def _of_the_run(facts: StatusFacts) -> DerivedStatus | None:
     if facts.live_run == RunStatus.RUNNING:
         return DerivedStatus(Status.RUNNING, "A run is under way.")
     if facts.live_run == RunStatus.QUEUED:
-        return DerivedStatus(Status.RUNNING, "A run is queued and starts when a worker is free.")
+        return DerivedStatus(Status.QUEUED, "A run is queued and starts when a worker is free.")
     if facts.open_asks:
         return DerivedStatus(
             Status.WAITING_HUMAN, f"{_waiting(facts.open_asks)} No run is under way."
@@ -97,8 +130,23 @@ def _asleep(facts: StatusFacts) -> DerivedStatus:
     return DerivedStatus(Status.MANUAL, "You start it.")
 
 
+def present_status(stored: StoredStatus, *, now: datetime, worker_is_alive: bool) -> DerivedStatus:
+    """Return what a stored status comes to now: a wake may be past, and no worker may be alive."""
+    status, reason = Status(stored.status), stored.reason
+    if status in TIMED and stored.wake_at is not None and stored.wake_at <= now:
+        status, reason = Status.DUE, f"Due now because of {_because(stored.wake_cause)}."
+    if worker_is_alive or status not in WORKING:
+        return DerivedStatus(status, reason)
+    if status == Status.RUNNING:
+        return DerivedStatus(Status.QUEUED, f"Its worker is gone. {_WITHOUT_A_WORKER}")
+    return DerivedStatus(Status.QUEUED, _WITHOUT_A_WORKER)
+
+
+_WITHOUT_A_WORKER = "It waits for a worker, and none runs."
+
+
 def _waiting(count: int) -> str:
-    return "Waiting for your answer." if count == 1 else f"Waiting for your {count} answers."
+    return "It waits for an answer." if count == 1 else f"It waits for {count} answers."
 
 
 def _times(count: int) -> str:

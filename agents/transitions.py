@@ -60,17 +60,30 @@ def store_status(session: LockedSession, live: Run | None) -> None:
     if Status.BLOCKED in (derived.status, before) and derived.status != before:
         notify.notify_owners_changed(session.agent_id)
     if derived.status == Status.BLOCKED != before:
-        listeners.announce_events(session, [_blocked(session)])
+        listeners.announce_events(session, [_blocked(session, session.status_reason)])
 
 
-def _blocked(session: Session) -> Event:
-    """Return the event to announce when a session becomes blocked. It is not stored in the log."""
+def set_failing(session: LockedSession, *, failing: bool, why: str = "") -> None:
+    """Store in memory whether a person must act on a session's failures; ``why`` is its last error.
+
+    Announce a session that begins to fail, once: its retries do not announce it again.
+    """
+    if session.is_failing == failing:
+        return
+    session.failing_since = session.locked_at if failing else None
+    notify.notify_owners_changed(session.agent_id)
+    if failing:
+        listeners.announce_events(session, [_blocked(session, why)])
+
+
+def _blocked(session: Session, why: str) -> Event:
+    """Return the event to announce when a session needs its owner. It is not stored in the log."""
     return Event(
         session=session,
         seq=session.last_seq,
         kind="blocked",
         actor=actors.agent(session.agent),
-        text=session.status_reason,
+        text=why,
     )
 
 
@@ -86,6 +99,7 @@ def status_facts(session: Session, live: Run | None) -> StatusFacts:
         wake_cause=session.wake_cause,
         idle_streak=session.idle_streak,
         error_streak=session.error_streak,
+        failing=session.is_failing,
         now=session.moved_at,
     )
 
@@ -100,6 +114,7 @@ _FACTS = [
     "wake_cause",
     "idle_streak",
     "error_streak",
+    "failing_since",
     "last_outcome",
     "run_count",
     "gate_count",

@@ -79,6 +79,23 @@ def set_first_wake(session: LockedSession) -> None:
         wake_session(session, Cause.SCHEDULE)
 
 
+def follow_new_policy(session: LockedSession) -> None:
+    """Set the wake of a session without a live run by the policy that its agent was just given.
+
+    A wake that a person, mail or a limit caused stays, and so does the retry after a failure.
+    """
+    by_policy = session.wake_at is None or session.wake_cause in (Cause.SCHEDULE, Cause.BACKOFF)
+    if session.wake_cause == Cause.BLOCKED or session.error_streak or not by_policy:
+        return
+    policy = wake_policy.parse_wake_policy(session.agent.wake_policy)
+    if not session.is_home or not isinstance(policy, Continuous | Schedule):
+        rest_session(session, resting_cause(session))
+    elif isinstance(policy, Schedule):
+        _set(session, Cause.SCHEDULE, policy.next_after(session.locked_at))
+    elif session.wake_at is None:
+        wake_session(session, Cause.SCHEDULE)
+
+
 def set_wake_after_turn(
     session: LockedSession, outcome: Outcome, *, limit_passes_at: datetime
 ) -> None:

@@ -14,6 +14,7 @@ from asks.deadlines.nudges import copy_escalation
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask, Gate
+from asks.policies import terms
 
 WHY_STALE = gettext_noop("The question had changed.")
 
@@ -57,5 +58,11 @@ def draft_from(ask: Ask) -> AskDraft:
 
 def _action_of(ask: Ask, gate: Gate) -> ActionDraft:
     params = editing.asked_params(gate)
-    files = tuple(gate.files)
-    return ActionDraft(gate.operation, params, ask.money_critical, files=files, schema=gate.schema)
+    return ActionDraft(
+        gate.operation,
+        params,
+        ask.money_critical,
+        files=tuple(gate.files),
+        schema=gate.schema,
+        wording=terms.terms_of(ask).tool_wording,
+    )

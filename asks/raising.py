@@ -20,16 +20,16 @@ from agents.models import Run, Session
 from agents.text import html, key_order
 from agents.text.storable import make_storable
 from asks import closing, verdict_delivery
-from asks.actions import auto_approval, binding, schema
+from asks.actions import auto_approval, binding, grant_ends, schema
 from asks.actions.binding import BoundAction
 from asks.drafts import ActionDraft, AskDraft, request_keys, validation
 from asks.drafts.validation import BadDraft
 from asks.lifecycle import AskStatus
-from asks.models import Ask, Gate, Option
+from asks.models import Ask, Gate, GrantEnd, Option
 from asks.policies import terms, versions
 from asks.policies.terms import AppliedTerms
 from asks.policies.versions import Ruling
-from asks.queue import hints
+from asks.queue import earlier_answers, hints
 
 __all__ = ["BadDraft", "create_ask", "raise_ask", "raise_asks", "successor_of"]
 
@@ -136,6 +136,7 @@ def create_ask(
             money_critical=_is_money_critical(draft, bound.ruling),
             context=make_storable(draft.context),
             context_order=key_order.order_of(make_storable(draft.context)),
+            likeness=earlier_answers.likeness_of(draft, prompt),
             imported=imported,
             opened_at=opened_at or session.locked_at,
             expires_at=applied.expires_at,
@@ -146,11 +147,22 @@ def create_ask(
     _nudge_later(ask, applied)
     if draft.action is not None and bound.action is not None:
         _bind(session, run, ask, bound.action, draft.action, bound.ruling)
+        _end_grants_of_the_same(session, ask, bound.action)
     session.open_asks += 1
     run.open_asks += 1
     statements.update(run, ["open_asks"])
     _record_asked(session, run, ask, draft)
     return ask
+
+
+def _end_grants_of_the_same(session: LockedSession, ask: Ask, action: BoundAction) -> None:
+    """End the live grants of the request that is asked again, and of the very same action."""
+    same = [
+        grant
+        for grant in grant_ends.live_grants_of(session)
+        if grant.action_hash == action.digest or (ask.repeats_id and grant.ask_id == ask.repeats_id)
+    ]
+    grant_ends.lapse_grants(session, same, GrantEnd.ASKED_AGAIN)
 
 
 def _is_money_critical(draft: AskDraft, ruling: Ruling) -> bool:

@@ -243,7 +243,8 @@ def _reason(case: Case) -> Refused | None:
     option = case.option
     if option is None or case.answer.proof is not None or not is_blank(case.answer.text):
         return None
-    if not {option.style, option.meaning} & set(case.terms.reason_for):
+    style = terms.style_of(option, case.terms)
+    if not {style, option.meaning} & set(case.terms.reason_for):
         return None
     why = _("Say why you choose “{option}”.").format(option=option.label)
     return refuse(Reason.REASON_REQUIRED, case.ask, why)

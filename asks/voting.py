@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from agents import actors
 from agents.events.log import record_event
 from asks.actions import binding
-from asks.ledger import chain
+from asks.ledger import chain, credential
 from asks.lifecycle import Meaning
 from asks.models import Ask, Vote
 from asks.policies import terms
@@ -50,6 +50,7 @@ def cast_vote(case: Case) -> Vote:
         meaning=option.meaning,
         echo=binding.shown_binding(case.gate).as_echo() if case.gate else None,
         via=answer.via[:16],
+        credential=credential.current_credential(),
         cast_at=case.session.locked_at,
     )
     chain.append_vote(vote, answer)

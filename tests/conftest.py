@@ -71,6 +71,16 @@ def pytest_runtest_teardown() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _all_is_well() -> Iterator[None]:
+    """Pages of this process find a workspace in order, without a look; tests of health forget it."""
+    from workspace.health import look
+
+    look.keep(look.Health(), seconds=3600)
+    yield
+    look.forget()
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(
     pytestconfig: pytest.Config,

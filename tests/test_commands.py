@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 
@@ -77,3 +78,85 @@ def test_a_link_leads_to_the_port_that_runs(
     assert out.getvalue().startswith("http://127.0.0.1:8123/enter/")
     lock.release()
     assert running_ports(tmp_path) == []
+
+
+COMMANDS = [
+    *(["agent", "retire", "x", "--by", "y"], ["policy", "show", "x"], ["ledger", "verify"]),
+    *(["ledger", "key"], ["webhook", "list"], ["signed_channel", "scan"], ["build_world", "demo"]),
+    *(["import_approvals", "x.md"], ["migrate"], ["createsuperuser"], ["shell", "-c", "1"]),
+    *(["changepassword", "x"], ["worker"], ["web", "--port", "0"], ["dbshell"], ["flush"]),
+]
+
+
+def run_without_a_database(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in an empty state folder."""
+    env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    env |= {"NEEDS_YOU_STATE": str(state)}
+    env.pop("SECRET_KEY", None)
+    return subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=PROJECT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_any_command_without_a_database_is_one_sentence_and_leaves_nothing(
+    command: list[str], tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    began = time.monotonic()
+    ran = run_without_a_database(state, *command)
+    assert time.monotonic() - began < 8
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == f"CommandError: {NO_DATABASE}\n"
+    assert not state.exists()
+
+
+@pytest.mark.parametrize("command", [["help"], ["key", "--help"], ["up", "--help"], ["version"]])
+def test_help_needs_no_database_and_makes_no_key(command: list[str], tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    ran = run_without_a_database(state, *command)
+    assert ran.returncode == 0, ran.stderr
+    assert not state.exists()
+
+
+@pytest.mark.parametrize("name", ["agent", "key", "ledger", "policy", "webhook", "signin_link"])
+def test_every_help_names_the_state_folder(name: str, tmp_path: Path) -> None:
+    assert "--state DIR" in run_without_a_database(tmp_path, name, "--help").stdout
+
+
+def test_an_empty_state_is_refused(tmp_path: Path) -> None:
+    ran = run_without_a_database(tmp_path, "key", "list", "--state=")
+    assert (ran.returncode, ran.stderr) == (1, "--state needs the name of a folder.\n")
+
+
+@pytest.mark.django_db
+def test_what_is_printed_is_the_running_instances_own_address(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PORT", raising=False)
+    settings.STATE_DIR = tmp_path
+    lock = InstanceLock(tmp_path, 8123)
+    assert lock.take()
+    lock.name_address("http://[::1]:8123")
+    assert lock.holder() == str(os.getpid())
+    User.objects.create_user("alice")
+    out = StringIO()
+    call_command("agent", "add", "x", "--owner", "alice", "--", "echo", stdout=out)
+    assert out.getvalue().endswith(" http://[::1]:8123/agents/x/\n")
+    lock.release()
+
+
+@pytest.mark.django_db
+def test_a_proxys_address_is_printed(tmp_path: Path, settings: Settings) -> None:
+    settings.STATE_DIR, settings.ALLOWED_HOSTS, settings.HTTPS = tmp_path, ["ask.example"], True
+    User.objects.create_user("alice")
+    out = StringIO()
+    call_command("signin_link", "alice", stdout=out)
+    assert out.getvalue().startswith("https://ask.example/enter/")

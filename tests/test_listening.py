@@ -5,8 +5,8 @@ import socket
 import pytest
 from django.test import override_settings
 
+from workspace.local.address import address_to_open
 from workspace.local.port import PortError, address_for_people, open_port
-from workspace.local.up import address_to_open
 
 
 def test_socket_listens_on_a_free_port() -> None:

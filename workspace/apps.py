@@ -21,8 +21,8 @@ class WorkspaceConfig(AppConfig):
     def ready(self) -> None:
         from agents.events import listeners
         from agents.running import runtime
-        from asks.ledger import record_facts
-        from workspace.accounts import key_records
+        from asks.ledger import credential, record_facts
+        from workspace.accounts import api_keys, key_records
         from workspace.live import signals  # noqa: F401 -- connects itself
         from workspace.notify import outbox_writer
         from workspace.protocols.eve.agent import ignoring
@@ -30,6 +30,7 @@ class WorkspaceConfig(AppConfig):
         from workspace.protocols.responses.server import projection
 
         record_facts.register_facts(key_records.KINDS, key_records.UNRECORDED)
+        credential.register_holder(api_keys.hold_keys)
         listeners.register_listener(outbox_writer.write_outbox)
         listeners.register_listener(ignoring.ignore_on_message)
         listeners.register_listener(publishing.publish_on_event)

@@ -28,7 +28,7 @@ from agents.db.retrying import (
 )
 from agents.jobs import queue, stalled, tick
 from agents.running.runner import Runner, worker_name
-from asks.actions import interrupted
+from asks.actions import grant_turns, interrupted
 from asks.deadlines import expiry
 from asks.deadlines.nudges import send_due_nudges
 from asks.ledger import anchors
@@ -62,6 +62,7 @@ DUTIES = (
     Duty(1.0, expiry.expire_due_asks),
     Duty(2.0, send_due_nudges),
     Duty(5.0, interrupted.ask_about_interrupted),
+    Duty(10.0, grant_turns.lapse_stale_grants),
     Duty(5.0, stalled.retry_stalled_jobs),
     Duty(5.0, decision_files.scan_for_worker),
     Duty(10.0, anchors.write_anchor_if_due),

@@ -11,11 +11,23 @@ def append_only_triggers(name: str) -> list[pgtrigger.Trigger]:
         pgtrigger.Protect(
             name=f"{name}_never_change", operation=pgtrigger.Update | pgtrigger.Delete
         ),
-        pgtrigger.Trigger(
-            name=f"{name}_never_truncate",
-            when=pgtrigger.Before,
-            operation=pgtrigger.Truncate,
-            level=pgtrigger.Statement,
-            func="RAISE EXCEPTION 'pgtrigger: Cannot truncate rows from % table', TG_TABLE_NAME;",
-        ),
+        _never_truncate(name),
     ]
+
+
+def never_delete_triggers(name: str) -> list[pgtrigger.Trigger]:
+    """Return triggers that reject DELETE and TRUNCATE on a table."""
+    return [
+        pgtrigger.Protect(name=f"{name}_never_go", operation=pgtrigger.Delete),
+        _never_truncate(name),
+    ]
+
+
+def _never_truncate(name: str) -> pgtrigger.Trigger:
+    return pgtrigger.Trigger(
+        name=f"{name}_never_truncate",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Truncate,
+        level=pgtrigger.Statement,
+        func="RAISE EXCEPTION 'pgtrigger: Cannot truncate rows from % table', TG_TABLE_NAME;",
+    )

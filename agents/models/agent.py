@@ -29,6 +29,9 @@ class Agent(models.Model):
         max_length=16, choices=AgentState.choices, default=AgentState.DRAFT
     )
     owners = models.ManyToManyField(User, related_name="agents")
+    version = models.PositiveIntegerField(
+        default=1, help_text="Counts its edits, so that two at once are noticed."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

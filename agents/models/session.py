@@ -32,6 +32,11 @@ class Session(models.Model):
     wake_cause = models.CharField(max_length=16, choices=Cause.choices, default=Cause.MANUAL)
     idle_streak = models.PositiveIntegerField(default=0)
     error_streak = models.PositiveIntegerField(default=0)
+    failing_since = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Since when a person must act: it cannot start, keeps failing or was given up.",
+    )
     last_outcome = models.CharField(max_length=20, blank=True)
     last_seq = models.PositiveBigIntegerField(default=0)
     run_count = models.PositiveIntegerField(default=0)
@@ -72,7 +77,17 @@ class Session(models.Model):
                 name="sessions_that_are_due",
             ),
             models.Index(fields=["agent", "status"], name="sessions_by_status"),
+            models.Index(
+                fields=["agent"],
+                condition=Q(failing_since__isnull=False),
+                name="sessions_that_fail",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.title or f"Session {self.pk}"
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether its failures are a matter for its owner."""
+        return self.failing_since is not None

@@ -92,6 +92,8 @@ def _action(data: dict[str, Any]) -> str:
     name = str(data["operation"])
     plain = name if name.isprintable() and " " not in name else _quoted(name)
     released = "approved" if data.get("meaning") == "approve" else "not approved"
+    if released == "approved" and isinstance(ended := data.get("ended"), dict):
+        released = f"not approved any more ({_one_line(str(ended.get('text')))} Ask again)"
     return f"{released}: {plain} {_quoted(data.get('params'))}"
 
 

@@ -169,7 +169,7 @@ async def _events_of(turn: Turn) -> AsyncGenerator[TurnEvent, None]:
     try:
         taker = runtime.find_runtime(turn.agent.runtime)
     except LookupError as error:
-        yield _broken(str(error))
+        yield replace(_broken(str(error)), cannot_start=True)
         return
     async with contextlib.aclosing(_closable(taker.take_turn(turn))) as happening:
         async for event in happening:

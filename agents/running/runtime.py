@@ -161,8 +161,10 @@ class Ended:
 
     ``asks`` are drafts of the asks layer, raised when the run is settled. ``error`` tells the owner
     what broke. ``retry_at`` is when a limit passes. With ``give_up`` a failure pauses the session
-    until a person resumes it. ``keep(session_id, run_id)`` writes the protocol's own rows in the
-    transaction that ends the turn.
+    until a person resumes it. ``cannot_start``: what the settings name is missing, so nothing ran, and
+    the owner must mend the agent. ``caller_knows``: the failure was reported to the program that
+    started the turn, so it is no matter for the owner. ``keep(session_id, run_id)`` writes the
+    protocol's own rows in the transaction that ends the turn.
     """
 
     outcome: Outcome
@@ -174,6 +176,8 @@ class Ended:
     session_data: dict[str, Any] | None = None
     external_id: str = ""
     give_up: bool = False
+    cannot_start: bool = False
+    caller_knows: bool = False
     keep: Callable[[int, int], object] | None = None
 
 
@@ -183,8 +187,14 @@ TurnEvent = Started | Said | Step | Reported | Noticed | Noted | Ignored | Usage
 class Runtime(Protocol):
     """Executes turns; one per agent protocol.
 
-    Optional: ``read_ahead(turn)``, called in the claiming thread. Its result becomes ``turn.read``. A
-    runtime must not rely on the call.
+    Optional:
+    - ``read_ahead(turn)``, called in the claiming thread. Its result becomes ``turn.read``. A runtime
+      must not rely on the call.
+    - ``check_settings(settings)``, called before valid settings are saved. It returns Findings
+      (``agents.mending.checks``) within seconds.
+    - ``show_prompt(turn)``, which returns what the turn would tell the agent. It changes nothing.
+    - ``hands_over_approvals``, true if the runtime tells an agent elsewhere what was approved and takes
+      no grants itself.
     """
 
     @property

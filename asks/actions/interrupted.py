@@ -14,6 +14,7 @@ from agents.lifecycle import RunStatus, SessionState
 from agents.locking import lock_first_session
 from agents.models import Run, Session
 from asks import raising
+from asks.actions import grant_ends
 from asks.drafts import AskDraft, OptionDraft
 from asks.models import Effect, EffectEnd, Redemption
 
@@ -62,6 +63,7 @@ def _ask_about(session_id: int, redemption_id: int, *, wait: bool = False) -> bo
         return False
     asked = raising.create_ask(session, run, _draft(redemption))
     Effect.objects.create(redemption=redemption, end=EffectEnd.UNKNOWN, asked=asked)
+    grant_ends.mark_used(session, redemption.grant)
     transitions.store_status(session, transitions.live_run(session))
     return True
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from asks.lifecycle import AskKind, Meaning, Style
+from asks.policies.wording import UNSAID, Wording
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class ActionDraft:
     ``files`` are paths whose content is bound too. With ``always_asks`` the protocol itself waits
     for a person, so no policy can allow the action without one. ``schema`` is the JSON Schema
     (2020-12) of the params, if the protocol knows it: an owner's edit must fit it. If it is False or
-    unusable, the call cannot be edited.
+    unusable, the call cannot be edited. ``wording`` is how the tool describes such an action; the
+    policy's words come first.
     """
 
     operation: str
@@ -36,6 +38,7 @@ class ActionDraft:
     files: tuple[str, ...] = ()
     always_asks: bool = False
     schema: dict[str, Any] | Literal[False] | None = None
+    wording: Wording = UNSAID
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,7 +87,9 @@ _VOTE: LiteralString = f"""
 SELECT w.id, jsonb_build_object('vote', jsonb_build_object(
   'id', w.id, 'ask', w.ask_id, 'by', w.voter_id, 'in_the_name_of', w.principal_id, 'option', c.key,
   'label', w.option_label, 'text', w.text, 'meaning', w.meaning, 'echo', w.echo, 'via', w.via,
-  'cast_at', {_utc("w.cast_at")})) AS facts
+  'cast_at', {_utc("w.cast_at")})
+  || CASE WHEN w.credential = '' THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('credential', w.credential) END) AS facts
 FROM asks_vote w JOIN asks_option c ON c.id = w.option_id WHERE w.id = ANY(%s)
 """  # noqa: S608  made of the texts above only
 _REFUSAL: LiteralString = f"""
@@ -134,6 +136,16 @@ SELECT d.id, jsonb_build_object('delegation', jsonb_build_object(
   {_A_DELEGATION}, 'revoked_at', {_utc("d.revoked_at")})) AS facts
 FROM asks_delegation d WHERE d.id = ANY(%s)
 """  # noqa: S608  made of the texts above only
+#: A grant that has ended never changes.
+_GRANT: LiteralString = f"""
+SELECT g.id, jsonb_build_object('grant', jsonb_build_object(
+  'id', g.id, 'session', g.session_id, 'ask', g.ask_id, 'request_key', g.request_key,
+  'operation', g.operation, 'params', g.params, 'files', g.files, 'action_hash', g.action_hash,
+  'policy_version', g.policy_version, 'credentials', to_jsonb(g.credentials), 'run', g.run_id,
+  'made_at', {_utc("g.made_at")}, 'expires_at', {_utc("g.expires_at")}, 'state', g.state,
+  'end', g.end, 'ended_at', {_utc("g.ended_at")}, 'ended_by', g.ended_by_id)) AS facts
+FROM asks_grant g WHERE g.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
 
 
 @dataclass(frozen=True)
@@ -153,6 +165,9 @@ FACT_SOURCES: dict[str, FactSource] = {
     "superseded": FactSource("ask", _CLOSED_ASK),
     "imported": FactSource("ask", _IMPORTED),
     "dropped": FactSource("ask", _DROPPED),
+    "grant_lapsed": FactSource("grant", _GRANT),
+    "grant_withdrawn": FactSource("grant", _GRANT),
+    "grant_used": FactSource("grant", _GRANT),
     "policy_changed": FactSource("policy", _POLICY),
     "delegated": FactSource("delegation", _DELEGATION),
     "delegation_revoked": FactSource("delegation", _REVOKED_DELEGATION),
@@ -195,6 +210,12 @@ WHERE a.escalated_to_id IS NOT NULL AND recorded.subject IS NULL ORDER BY a.id L
 SELECT d.ask_id FROM asks_dropped d WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'dropped' AND r.subject = 'ask:' || d.ask_id)
 ORDER BY d.ask_id LIMIT 1""",
+    "ended grant": """
+SELECT g.id FROM asks_grant g WHERE g.state IN ('lapsed', 'withdrawn', 'used') AND g.end <> 'upgraded'
+AND NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r
+  WHERE r.kind = 'grant_' || g.state AND r.subject = 'grant:' || g.id)
+ORDER BY g.id LIMIT 1""",
     "policy": """
 SELECT p.id FROM asks_policy p WHERE NOT EXISTS (
   SELECT FROM asks_ledgerrecord r WHERE r.kind = 'policy_changed' AND r.subject = 'policy:' || p.id)

@@ -4,7 +4,7 @@ from asks.models.ask import Ask, Gate, Option
 from asks.models.deadlines import Dropped, Nudge, NudgeKind
 from asks.models.decision import Refusal, Verdict
 from asks.models.delegation import Delegation
-from asks.models.grant import Effect, EffectEnd, Grant, Redemption
+from asks.models.grant import Effect, EffectEnd, Grant, GrantEnd, GrantState, Redemption
 from asks.models.hours import PersonalHours
 from asks.models.ledger import Anchor, LedgerRecord
 from asks.models.policy import Policy
@@ -20,6 +20,8 @@ __all__ = [
     "EffectEnd",
     "Gate",
     "Grant",
+    "GrantEnd",
+    "GrantState",
     "LedgerRecord",
     "Nudge",
     "NudgeKind",

@@ -40,6 +40,14 @@ class Ask(models.Model):
     context_order = models.JSONField(
         default=dict, db_default=Value({}, JSONField()), blank=True, editable=False
     )
+    likeness = models.CharField(
+        max_length=32,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The same for every ask of the same question.",
+    )
     imported = models.BooleanField(
         default=False, help_text="It came from an approvals file; since when it waits is unknown."
     )
@@ -127,6 +135,11 @@ class Ask(models.Model):
                 name="asks_that_expire",
             ),
             models.Index(fields=["agent", "-closed_at", "-id"], name="asks_that_are_over"),
+            models.Index(
+                fields=["agent", "likeness"],
+                condition=Q(status="answered"),
+                name="answers_to_a_question",
+            ),
             models.Index(
                 fields=["answered_by"],
                 condition=Q(answered_by__isnull=False),

@@ -29,6 +29,9 @@ class Vote(models.Model):
     meaning = models.CharField(max_length=16, choices=Meaning.choices)
     echo = models.JSONField(null=True, blank=True)
     via = models.CharField(max_length=16, default="page")
+    credential = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="The API key, as key:12."
+    )
     cast_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -28,6 +28,7 @@ from pydantic import (
 
 from agents.text.storable import is_storable
 from asks.policies import conditions
+from asks.policies.wording import Wording
 from asks.policies.working_hours import WorkingHours
 
 MAX_RULES = 200
@@ -137,8 +138,11 @@ def _terms_of(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in Terms.model_fields}
 
 
-class Rule(Terms):
-    """A rule for the operations that match its pattern, with the wildcards ``*`` and ``?``."""
+class Rule(Terms, Wording):
+    """A rule for the operations that match its pattern, with the wildcards ``*`` and ``?``.
+
+    Its wording is how cards describe such an action.
+    """
 
     operation: Text
     approval: Approval = "always"
@@ -173,6 +177,10 @@ class Rule(Terms):
         if self.may_edit and self.quorum is not None and self.quorum.many_decide:
             raise ValueError(_("if several people decide, nobody may edit the call alone"))
         return self
+
+    @property
+    def wording(self) -> Wording:
+        return Wording(**self.model_dump(include=set(Wording.model_fields)))
 
     def fits(self, operation: str) -> bool:
         return fnmatchcase(operation, self.operation)

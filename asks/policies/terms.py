@@ -22,10 +22,12 @@ from agents.models import Run, Session
 from asks.access import people_who_answer
 from asks.drafts import AskDraft
 from asks.drafts.validation import BadDraft
-from asks.models import Ask, Nudge, NudgeKind
+from asks.lifecycle import Meaning, Style
+from asks.models import Ask, Nudge, NudgeKind, Option
 from asks.policies import personal_hours, working_hours
 from asks.policies.rules import GROUP, Quorum
 from asks.policies.versions import Ruling
+from asks.policies.wording import UNSAID, Wording
 from asks.policies.working_hours import WorkingHours
 
 DEFAULT_EXTENSIONS = 3
@@ -52,6 +54,13 @@ class AskTerms(BaseModel):
     people_hours: tuple[WorkingHours, ...] = ()
     escalate_to: str = ""
     escalate_at: datetime | None = None
+    wording: Wording = UNSAID
+    tool_wording: Wording = UNSAID
+
+    @property
+    def words(self) -> Wording:
+        """How the card describes the action: as the policy says, otherwise as its tool says."""
+        return self.wording.filled_from(self.tool_wording)
 
     @property
     def calendars(self) -> tuple[WorkingHours, ...]:
@@ -61,6 +70,13 @@ class AskTerms(BaseModel):
     @property
     def many_decide(self) -> bool:
         return self.quorum.many_decide
+
+
+def style_of(option: Option, kept: AskTerms) -> str:
+    """Return the style of an option: to approve a dangerous action is dangerous."""
+    if option.meaning == Meaning.APPROVE and kept.words.danger:
+        return Style.DANGER
+    return option.style
 
 
 @lru_cache(maxsize=1)
@@ -111,6 +127,7 @@ def apply_terms(
     _several(draft, ruling, stored)
     _four_eyes(session, run, ruling, applied, stored)
     _deadlines(session, draft, ruling, applied, stored)
+    _wording(draft, ruling, stored)
     for name in ("reason_for", "reauthenticate_within"):
         if (value := getattr(ruling.terms, name)) is not None:
             stored[name] = value
@@ -142,6 +159,16 @@ def _several(draft: AskDraft, ruling: Ruling, stored: dict[str, Any]) -> None:
     if not draft.options:
         raise BadDraft(_("The policy requires several votes, so the question must offer options."))
     stored["quorum"] = quorum
+
+
+def _wording(draft: AskDraft, ruling: Ruling, stored: dict[str, Any]) -> None:
+    """Keep the policy's words and the tool's apart: the policy may change before it is asked again."""
+    if draft.action is None:
+        return
+    said = {"tool_wording": draft.action.wording}
+    if ruling.rule is not None:
+        said["wording"] = ruling.rule.wording
+    stored.update({name: wording for name, wording in said.items() if wording != UNSAID})
 
 
 def _count_voters(session: Session, applied: AppliedTerms, stored: dict[str, Any]) -> None:

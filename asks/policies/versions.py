@@ -23,10 +23,11 @@ from agents.locking import lock_agent
 from agents.models import Session
 from agents.text.canonical_json import Json
 from agents.text.storable import is_blank, is_storable
+from asks.actions import grant_ends
 from asks.drafts import ActionDraft, AskDraft
 from asks.ledger import chain
 from asks.lifecycle import Meaning
-from asks.models import Policy, Verdict
+from asks.models import GrantEnd, GrantState, Policy, Verdict
 from asks.policies import conditions
 from asks.policies.rules import Document, Rule, Terms
 
@@ -106,6 +107,7 @@ def add_version(*, agent_id: int, rules: Json, why: str, by: AbstractBaseUser) -
     )
     names: dict[str, str | None] = {"agent": agent.slug, "by": by.get_username()}
     chain.append_row("policy_changed", made.pk, names=names, actor=actors.human(by))
+    grant_ends.lapse_grants_of_agent(agent_id, GrantEnd.POLICY, actor=actors.human(by))
     return made
 
 
@@ -186,10 +188,17 @@ def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str
 
 
 def _approved_before(session: Session, operation: str, version: int) -> bool:
-    """Whether a person approved this operation in this session under this policy version."""
-    return Verdict.objects.filter(
-        ask__gate__session=session,
-        ask__gate__operation=operation,
-        ask__gate__policy_version=version,
-        meaning=Meaning.APPROVE,
-    ).exists()
+    """Whether a person approved this operation in this session under this policy version.
+
+    An approval that was taken back, or that ended before it was used, does not count.
+    """
+    return (
+        Verdict.objects.filter(
+            ask__gate__session=session,
+            ask__gate__operation=operation,
+            ask__gate__policy_version=version,
+            meaning=Meaning.APPROVE,
+        )
+        .exclude(ask__grant__state__in=(GrantState.LAPSED, GrantState.WITHDRAWN))
+        .exists()
+    )

@@ -24,7 +24,10 @@ QUIET = 30
 """Quiet sessions on the page. Twice as many other sessions are read, to know if there are more."""
 
 #: The columns that the page shows. Reading another one would cost a query per row.
-_SESSION = ("agent", "status", "status_reason", "wake_at", "run_count", "moved_at", "agent__slug")
+_SESSION = (
+    *("agent", "status", "status_reason", "wake_at", "wake_cause", "run_count", "moved_at"),
+    "agent__slug",
+)
 _NOTICE = ("seq", "kind", "text", "html", "created_at", "session__agent__slug")
 
 
@@ -39,6 +42,8 @@ class CardPlace:
     opened_at: datetime
     session_id: int
     version: int
+    agent_id: int = 0
+    likeness: str = ""
     by_delegation: int | None = None
 
 
@@ -64,7 +69,7 @@ def blocked_places(person: AbstractBaseUser) -> list[Session]:
 
 
 def others(person: AbstractBaseUser) -> list[Session]:
-    """Return the sessions that need nobody: working ones first, then as many quiet ones as fit."""
+    """Return the sessions that do not need this person: working ones first, then quiet ones."""
     return _OTHERS.all(person.pk)
 
 
@@ -74,8 +79,8 @@ def notices(person: AbstractBaseUser) -> list[Event]:
 
 
 def _place_rows(asks: QuerySet[Ask]) -> QuerySet[Any, Any]:
-    columns = ["pk", "opened_at", "session_id", "card_version", "by_delegation"]
-    return asks.prefetch_related(None).values_list(*columns)
+    columns = ["pk", "opened_at", "session_id", "card_version", "agent_id", "likeness"]
+    return asks.prefetch_related(None).values_list(*columns, "by_delegation")
 
 
 def _shown(sessions: QuerySet[Session]) -> QuerySet[Session]:
@@ -83,7 +88,11 @@ def _shown(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 
 def _others_first_at_work(person: User) -> QuerySet[Session]:
-    want_nothing = queries.working_sessions(person) | queries.fine_sessions(person)
+    want_nothing = (
+        queries.working_sessions(person)
+        | queries.fine_sessions(person)
+        | queries.others_wait(person)
+    )
     at_work = Case(When(status__in=WORKING, then=0), default=1)
     return want_nothing.order_by(at_work, "agent__slug", "pk")[: 2 * QUIET]
 

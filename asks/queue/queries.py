@@ -6,16 +6,38 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, User
-from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    Min,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+)
 
 from agents.db.statements import Prepared
-from agents.lifecycle import NOTHING_IS_WRONG, WORKING, Status
-from agents.models import Event, Session
+from agents.lifecycle import (
+    NOTHING_IS_WRONG,
+    WORKING,
+    AgentState,
+    RunStatus,
+    SessionState,
+    Status,
+)
+from agents.models import Agent, Event, Run, Session
 from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Option
 
 NOTICES = 20
+#: A session that fails and whose agent would start it: the agent's owners must act.
+FAILING = Q(failing_since__isnull=False, agent__lifecycle=AgentState.ACTIVE) & ~Q(
+    state=SessionState.ENDED
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +83,28 @@ def blocked_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
     return blocked.select_related("agent").order_by("moved_at", "pk")
 
 
+def failing_agents(person: AbstractBaseUser) -> QuerySet[Agent]:
+    """Return a person's agents with failing sessions, longest first.
+
+    ``failing_count`` is how many sessions fail, ``failing_since`` when the first of them began to,
+    ``failing_tries`` how many try again right now, and ``failing_why`` the newest error.
+    """
+    theirs = Q(sessions__failing_since__isnull=False) & ~Q(sessions__state=SessionState.ENDED)
+    failed = Run.objects.filter(
+        session__agent=OuterRef("pk"), session__failing_since__isnull=False, status=RunStatus.FAILED
+    )
+    return (
+        Agent.objects.filter(theirs, owners__in=[person.pk], lifecycle=AgentState.ACTIVE)
+        .annotate(
+            failing_count=Count("sessions", distinct=True),
+            failing_tries=Count("sessions", filter=Q(sessions__status__in=WORKING), distinct=True),
+            failing_since=Min("sessions__failing_since"),
+            failing_why=Subquery(failed.order_by("-pk").values("error")[:1]),
+        )
+        .order_by("failing_since", "pk")
+    )
+
+
 def needs_you(person: AbstractBaseUser, *, limit: int = 50) -> Waiting:
     """Return the first ``limit`` asks and blocked sessions of a person."""
     return Waiting(list(open_asks(person)[:limit]), list(blocked_sessions(person)[:limit]))
@@ -70,28 +114,47 @@ def count_badge(person: AbstractBaseUser) -> int:
     """Return the number of cards in a person's queue. Count nothing else."""
     if person.pk is None:
         return 0
-    counts = [*_OPEN.rows(person.pk), *_BLOCKED.rows(person.pk)]
-    return sum(count for _status, count in counts)
+    cards: list[int] = [count for _status, count in _OPEN.rows(person.pk)]
+    for failing, sessions, agents in _STUCK.rows(person.pk):
+        cards.append(agents if failing else sessions)
+    return sum(cards)
 
 
-def _counted(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
-    counted: QuerySet[Any, Any] = rows.order_by().values_list("status").annotate(Count("pk"))
+def _open_by_status(person: User) -> QuerySet[Any, Any]:
+    asks = access.asks_for(person).order_by()
+    counted: QuerySet[Any, Any] = asks.values_list("status").annotate(Count("pk"))
     return counted
 
 
-_OPEN = Prepared(lambda pk: _counted(access.asks_for(User(pk=pk))))
-_BLOCKED = Prepared(lambda pk: _counted(blocked_sessions(User(pk=pk))))
+def _stuck_by_failing(person: User) -> QuerySet[Any, Any]:
+    """Count blocked sessions, each of which is a card, and failing agents, of which each is one."""
+    stuck = access.sessions_of(person).filter(Q(status=Status.BLOCKED, open_asks=0) | FAILING)
+    fails = ExpressionWrapper(Q(failing_since__isnull=False), BooleanField())
+    counts = Count("pk"), Count("agent", distinct=True)
+    counted: QuerySet[Any, Any] = stuck.order_by().values_list(fails).annotate(*counts)
+    return counted
+
+
+_OPEN = Prepared(lambda pk: _open_by_status(User(pk=pk)))
+_STUCK = Prepared(lambda pk: _stuck_by_failing(User(pk=pk)))
 
 
 def fine_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
     """Return the sessions in which nothing is wrong, for the quiet group."""
-    quiet = access.sessions_of(person).filter(status__in=NOTHING_IS_WRONG)
+    quiet = access.sessions_of(person).filter(~FAILING, status__in=NOTHING_IS_WRONG)
     return quiet.select_related("agent").order_by("agent__slug", "pk")
 
 
 def working_sessions(person: AbstractBaseUser) -> QuerySet[Session]:
-    busy = access.sessions_of(person).filter(status__in=WORKING)
+    busy = access.sessions_of(person).filter(~FAILING, status__in=WORKING)
     return busy.select_related("agent").order_by("agent__slug", "pk")
+
+
+def others_wait(person: AbstractBaseUser) -> QuerySet[Session]:
+    """Return the sessions of a person that wait for an answer that only other people can give."""
+    mine = access.asks_for(person).order_by().values("session")
+    waiting = access.sessions_of(person).filter(status=Status.WAITING_HUMAN).exclude(pk__in=mine)
+    return waiting.select_related("agent").order_by("agent__slug", "pk")
 
 
 def notices(person: AbstractBaseUser) -> QuerySet[Event]:

@@ -42,7 +42,7 @@ def test_a_message_releases_a_waiting_run_and_leaves_its_asks_open(
     assert asked.status == AskStatus.OPEN
     assert [run.status for run in session.runs.order_by("number")] == ["continued", "queued"]
     session.refresh_from_db()
-    assert (session.status, session.open_asks) == (Status.RUNNING, 1)
+    assert (session.status, session.open_asks) == (Status.QUEUED, 1)
 
 
 def test_a_message_mid_turn_starts_the_next(session: Session, owner: User) -> None:

@@ -39,8 +39,8 @@ def make_due(session: Session, **ago: float) -> None:
 @pytest.mark.parametrize(
     ("wake", "status"),
     [
-        ({"kind": "continuous"}, Status.RUNNING),
-        ({"kind": "schedule", "every_seconds": 3600}, Status.RUNNING),
+        ({"kind": "continuous"}, Status.QUEUED),
+        ({"kind": "schedule", "every_seconds": 3600}, Status.QUEUED),
         ({"kind": "schedule", "cron": "0 0 1 1 *"}, Status.SCHEDULED),
         ({"kind": "manual"}, Status.MANUAL),
         ({"kind": "on_message"}, Status.WAITING_EVENT),
@@ -51,7 +51,7 @@ def test_an_agent_that_is_registered_starts_by_its_policy(
 ) -> None:
     session = home_of(AgentFactory(owners=[owner], wake=wake))
     assert session.status == status
-    assert session.runs.count() == (1 if status == Status.RUNNING else 0)
+    assert session.runs.count() == (1 if status == Status.QUEUED else 0)
 
 
 def test_a_run_and_its_job_are_one(session: Session, owner: User) -> None:

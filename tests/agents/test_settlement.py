@@ -15,6 +15,7 @@ from agents.lifecycle import Cause, InboxKind, InboxState, Outcome, RunStatus, S
 from agents.models import Agent, Lane, Run, Session
 from agents.registration import open_session
 from agents.running.runtime import Ended, Fence, Mail
+from agents.settlement import FAILING_AFTER
 from tests.factories import AgentFactory, begin, claim, draft, finish, home_of, turn_of
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +67,7 @@ def test_every_way_a_turn_can_end(
     if following:
         assert following.status == RunStatus.QUEUED
         assert following.cause == (Cause.HUMAN if meanwhile == "message" else Cause.MAIL)
-        assert session.status == Status.RUNNING
+        assert session.status == Status.QUEUED
     elif run.status == RunStatus.WAITING_HUMAN:
         assert (session.status, session.wake_at) == (Status.WAITING_HUMAN, None)
     elif run.status == RunStatus.FAILED:
@@ -133,7 +134,8 @@ def test_a_failing_agent_tries_again_later_and_later(session: Session) -> None:
     for streak, delay in enumerate((30, 60, 120, 240, 480, 900, 900), start=1):
         turn_of(session, Outcome.RETRYABLE_ERROR, error="It broke.")
         assert delay_of(session) == delay
-        assert (session.error_streak, session.status) == (streak, Status.BACKING_OFF)
+        expected = Status.BACKING_OFF if streak < FAILING_AFTER else Status.FAILING
+        assert (session.error_streak, session.status) == (streak, expected)
     turn_of(session, Outcome.NO_WORK)
     session.refresh_from_db()
     assert session.error_streak == 0

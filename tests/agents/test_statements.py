@@ -52,6 +52,7 @@ def test_each_sees_what_the_querysets_find(everybody: list[User]) -> None:
         assert places.first_places(person) == places.places_of(first)
         assert places.blocked_places(person) == list(queries.blocked_sessions(person))
         quiet = {*queries.fine_sessions(person), *queries.working_sessions(person)}
+        quiet |= {*queries.others_wait(person)}
         assert set(places.others(person)) == quiet
         assert (
             queries.count_badge(person) == first.count() + queries.blocked_sessions(person).count()

@@ -43,6 +43,7 @@ def facts(draw: st.DrawFn) -> StatusFacts:
         wake_at=draw(moments) if cause in WAKING_CAUSES else None,
         idle_streak=draw(st.integers(0, 3)),
         error_streak=draw(st.integers(0, 3)),
+        failing=draw(st.booleans()),
         now=draw(moments),
     )
 
@@ -62,19 +63,31 @@ def test_a_person_is_needed_exactly_when_something_waits_for_one(known: StatusFa
     active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
     working = known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING)
     waits = active and not working and (known.open_asks > 0 or known.wake_cause == Cause.BLOCKED)
-    assert (derive_status(known).status in YOU_ARE_THE_BLOCKER) == waits
+    needed = waits or fails(known)
+    assert (derive_status(known).status in YOU_ARE_THE_BLOCKER) == needed
+
+
+def fails(known: StatusFacts) -> bool:
+    """Whether an active agent's session fails: it was given up, or rests until it tries again."""
+    if not known.failing or known.agent_state != AgentState.ACTIVE:
+        return False
+    rests = known.wake_at is not None and known.wake_at > known.now and not known.live_run
+    tries_later = rests and known.wake_cause == Cause.BACKOFF and not known.open_asks
+    return known.session_state == SessionState.PAUSED or (
+        known.session_state == SessionState.ACTIVE and tries_later
+    )
 
 
 @given(facts())
 def test_a_run_shows(known: StatusFacts) -> None:
     active = known.agent_state == AgentState.ACTIVE and known.session_state == SessionState.ACTIVE
     if active and known.live_run in (RunStatus.QUEUED, RunStatus.RUNNING):
-        assert derive_status(known).status == Status.RUNNING
+        assert derive_status(known).status == known.live_run.upper()
 
 
 def test_the_groups_hold_every_status_once() -> None:
-    assert {Status.WAITING_HUMAN, Status.BLOCKED} == YOU_ARE_THE_BLOCKER
-    assert {Status.RUNNING, Status.DUE} == WORKING
+    assert {Status.WAITING_HUMAN, Status.BLOCKED, Status.FAILING} == YOU_ARE_THE_BLOCKER
+    assert {Status.QUEUED, Status.RUNNING, Status.DUE} == WORKING
     groups = [YOU_ARE_THE_BLOCKER, WORKING, NOTHING_IS_WRONG]
     assert sorted(status for group in groups for status in group) == sorted(Status)
 
@@ -102,16 +115,16 @@ CASES: list[tuple[dict[str, object], Status, str]] = [
     (
         {"live_run": "waiting_human", "open_asks": 1},
         Status.WAITING_HUMAN,
-        "Waiting for your answer. No process is running.",
+        "It waits for an answer. No process is running.",
     ),
     (
         {"live_run": "waiting_human", "open_asks": 2},
         Status.WAITING_HUMAN,
-        "Waiting for your 2 answers. No process is running.",
+        "It waits for 2 answers. No process is running.",
     ),
-    ({"open_asks": 1}, Status.WAITING_HUMAN, "Waiting for your answer. No run is under way."),
+    ({"open_asks": 1}, Status.WAITING_HUMAN, "It waits for an answer. No run is under way."),
     ({"live_run": "running"}, Status.RUNNING, "A run is under way."),
-    ({"live_run": "queued"}, Status.RUNNING, "A run is queued and starts when a worker is free."),
+    ({"live_run": "queued"}, Status.QUEUED, "A run is queued and starts when a worker is free."),
     ({"wake_at": NOW, "wake_cause": "human"}, Status.DUE, "Due now because of a person."),
     (
         {"wake_at": NOW + HOUR, "wake_cause": "resource"},
@@ -122,6 +135,30 @@ CASES: list[tuple[dict[str, object], Status, str]] = [
         {"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 1},
         Status.BACKING_OFF,
         "Failed once. It tries again.",
+    ),
+    (
+        {"wake_at": NOW + HOUR, "wake_cause": "backoff", "error_streak": 3, "failing": True},
+        Status.FAILING,
+        "Failed 3 times in a row. It tries again by itself.",
+    ),
+    (
+        {
+            "session_state": "paused",
+            "failing": True,
+            "state_reason": "Given up after it failed once.",
+        },
+        Status.FAILING,
+        "Given up after it failed once.",
+    ),
+    (
+        {"agent_state": "paused", "session_state": "paused", "failing": True},
+        Status.PAUSED,
+        "Paused by a person.",
+    ),
+    (
+        {"live_run": "running", "failing": True},
+        Status.RUNNING,
+        "A run is under way.",
     ),
     (
         {"wake_at": NOW + HOUR, "wake_cause": "backoff", "idle_streak": 3},

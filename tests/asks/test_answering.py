@@ -57,7 +57,7 @@ def test_an_answer_is_recorded_and_wakes_in_one_go(session: Session, owner: User
     assert runs_of(session) == [RunStatus.CONTINUED, RunStatus.QUEUED]
     assert session.runs.get(number=2).cause == Cause.HUMAN
     assert owed_to(session) == ["US ledger"]
-    assert (session.status, session.open_asks) == (Status.RUNNING, 0)
+    assert (session.status, session.open_asks) == (Status.QUEUED, 0)
     asked.refresh_from_db()
     assert (asked.status, asked.closed_by) == (AskStatus.ANSWERED, owner)
     assert asked.closed_at == verdict.decided_at

@@ -95,7 +95,7 @@ def test_whatever_else_a_session_is_it_never_counts(owner: User) -> None:
         Status.BACKING_OFF,
         Status.WAITING_RESOURCE,
     }
-    assert {session.status for session in queries.working_sessions(owner)} == {Status.RUNNING}
+    assert {session.status for session in queries.working_sessions(owner)} == {Status.QUEUED}
 
 
 @pytest.mark.parametrize("cards", [1, 3])

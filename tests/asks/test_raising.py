@@ -48,7 +48,7 @@ def test_a_question_parks_the_run_and_says_why(session: Session) -> None:
     asked = Ask.objects.get()
     assert (run.status, run.open_asks, run.lease_until) == (RunStatus.WAITING_HUMAN, 1, None)
     assert (session.status, session.open_asks, session.wake_at) == (Status.WAITING_HUMAN, 1, None)
-    assert session.status_reason == "Waiting for your answer. No process is running."
+    assert session.status_reason == "It waits for an answer. No process is running."
     assert (asked.status, asked.kind, asked.prompt) == (
         AskStatus.OPEN,
         AskKind.QUESTION,

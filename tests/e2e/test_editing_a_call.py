@@ -108,7 +108,7 @@ def test_without_scripts_on_a_phone_it_is_the_same(phone_without_scripts: Page, 
     expect(card.get_by_label("amount", exact=True)).to_have_value("12.5")
     change(page, ask, "13")
     card.get_by_role("button", name="Approve once, as changed").click()
-    expect(page.locator("body")).to_contain_text("Approve once recorded.")
+    expect(page.locator("body")).to_contain_text("Recorded: Approve once.")
     verdict = Verdict.objects.get()
     assert verdict.edit is not None
     assert verdict.edit["edited"] == {**PARAMS, "amount": 13}

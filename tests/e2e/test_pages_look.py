@@ -134,7 +134,7 @@ def test_everything_can_be_done_without_scripts(
     expect(plain.get_by_label("Your answer")).to_have_value("mind the index")
     plain.get_by_role("button", name="Drop the table").click()
     plain.get_by_role("button", name="Drop the table").click()
-    expect(plain.locator("#toasts")).to_contain_text("Drop the table recorded.")
+    expect(plain.locator("#toasts")).to_contain_text("Recorded: Drop the table.")
     plain.goto(f"/sessions/{ask.session_id}/")
     expect(plain.locator("#stream")).to_contain_text("mind the index")
     plain.get_by_label("Write to ledger-close").fill("go on")

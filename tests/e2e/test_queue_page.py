@@ -57,7 +57,9 @@ def test_a_click_answers_and_only_that_card_changes(
     words.fill("half a sentence")
     card(page, first).get_by_role("button", name="EU ledger").click()
     expect(card(page, first)).to_contain_text("owner answered EU ledger")
-    expect(page.locator("#toasts")).to_contain_text("EU ledger recorded. first continues.")
+    expect(page.locator("#toasts")).to_contain_text(
+        "Recorded: EU ledger. first continues when a worker runs."
+    )
     waiting(page, 1)
     expect(words).to_have_value("half a sentence")
     no_errors()

@@ -268,7 +268,7 @@ def test_what_the_harness_will_never_have_is_given_up(owner: User, status: int) 
 
     mine.carry()
 
-    assert mine.session.status == Status.PAUSED
+    assert mine.session.status == Status.FAILING
     assert "envelope_invalid" in state.current_state(mine.session).message
 
 
@@ -288,7 +288,7 @@ def test_it_gives_up_after_its_limit(owner: User) -> None:
 
     mine.carry()
 
-    assert mine.session.status == Status.PAUSED
+    assert mine.session.status == Status.FAILING
 
 
 def test_the_key_comes_from_the_workers_environment(

@@ -11,9 +11,10 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.db import DataError, IntegrityError, models
 
+from agents import messages
 from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import answering, backlog, delegation, withdrawing
+from asks import answering, backlog, delegation, taking_back, withdrawing
 from asks.deadlines import expiry
 from asks.deadlines.extension import extend_deadline
 from asks.deadlines.nudges import send_due_nudges
@@ -26,6 +27,8 @@ from asks.models import (
     Delegation,
     Dropped,
     Gate,
+    Grant,
+    GrantState,
     LedgerRecord,
     Nudge,
     Option,
@@ -57,6 +60,7 @@ KINDS: tuple[type[models.Model], ...] = (
     Ask,
     Option,
     Gate,
+    Grant,
     Dropped,
     Policy,
     Delegation,
@@ -103,6 +107,7 @@ def world(owner: User, agent: Agent) -> None:
     backlog.dismiss_ask(ask_id=late.pk, by=owner, reason="The customer left.")
     other = home(agent_of(owner))
     decide(ask_of(other, owner, Draft(bound=False))[0], owner, "no", "Not today")
+    _end_grants(owner, agent)
     _delegate(owner, colleague, agent)
     _make_keys(owner, agent)
     verify.verify_ledger()
@@ -111,6 +116,17 @@ def world(owner: User, agent: Agent) -> None:
 def _let_expire(*asks: Ask) -> None:
     Ask.objects.filter(pk__in=[ask.pk for ask in asks]).update(expires_at=database_now())
     assert expiry.expire_due_asks() == len(asks)
+
+
+def _end_grants(owner: User, agent: Agent) -> None:
+    """One that lapsed, and one that was taken back."""
+    lapsing, withdrawn = (home(agent_of(owner)) for _ in range(2))
+    for session in (lapsing, withdrawn):
+        asked = ask_of(session, owner, Draft())[0]
+        answering.answer_ask(ask_id=asked.pk, by=owner, option="yes", echo=echo_of(asked))
+    messages.post_message(session_id=lapsing.pk, by=owner, text="Wait.")
+    grant = Grant.objects.get(session=withdrawn)
+    assert isinstance(taking_back.take_back(grant_id=grant.pk, by=owner), Grant)
 
 
 def _delegate(owner: User, colleague: User, agent: Agent) -> None:
@@ -168,6 +184,8 @@ def _told(kind: type[models.Model]) -> list[models.Model]:
     closed = Ask.objects.exclude(status="open")
     if kind is Ask:
         return list(closed.order_by("status", "pk").distinct("status"))
+    if kind is Grant:
+        return list(Grant.objects.exclude(state=GrantState.MINTED))
     if kind in (Option, Gate):
         return list(kind._default_manager.filter(ask__in=closed)[:2])
     return list(kind._default_manager.order_by("pk")[:3])
@@ -187,8 +205,9 @@ def _must_be_found(row: models.Model, column: str, value: Any) -> None:
 
 @pytest.mark.usefixtures("world")
 def test_a_deleted_row_is_found() -> None:
-    for kind in (Verdict, Vote, Refusal, Dropped, Policy, Delegation, ApiKey):
-        for row in kind._default_manager.all():
+    for kind in (Verdict, Vote, Refusal, Dropped, Policy, Delegation, ApiKey, Grant):
+        rows = _told(kind) if kind is Grant else list(kind._default_manager.all())
+        for row in rows:
             with undone_plainly():
                 execute(kind, "DELETE FROM {table} WHERE id = %s", row.pk)
                 with found_broken():
@@ -209,6 +228,8 @@ WRITTEN_PAST: list[tuple[str, str]] = [
     ("verdict", "verdict"),
     ("expired", "closed ask"),
     ("withdrawn", "closed ask"),
+    ("grant_lapsed", "ended grant"),
+    ("grant_withdrawn", "ended grant"),
 ]
 
 

@@ -34,7 +34,7 @@ def test_a_click_records_and_brings_the_card_the_badge_and_a_toast(
     page = read(response.content)
     assert page.one("span", id="needs-badge").attrs["data-count"] == "0"
     assert page.one("div", id="toasts").attrs["hx-swap-oob"] == "beforeend"
-    assert "EU ledger recorded. ledger-close continues." in page.one("div", id="toasts").words
+    assert "Recorded: EU ledger. ledger-close continues." in page.one("div", id="toasts").words
 
 
 def test_only_that_card_comes_back(as_owner: Client, owner: User, ask: Ask) -> None:
@@ -45,7 +45,7 @@ def test_only_that_card_comes_back(as_owner: Client, owner: User, ask: Ask) -> N
 def test_without_scripts_a_message_on_the_queue_says_so(as_owner: Client, ask: Ask) -> None:
     response = as_owner.post(f"/asks/{ask.pk}/answer", {"option": "us"}, follow=True)
     assert response.redirect_chain == [("/", 302)]
-    assert "US ledger recorded." in read(response.content).one("div", id="toasts").words
+    assert "Recorded: US ledger." in read(response.content).one("div", id="toasts").words
 
 
 def test_words_are_recorded_verbatim_and_shown_as_text(as_owner: Client, ask: Ask) -> None:
@@ -68,7 +68,7 @@ def test_the_same_answer_again_is_no_error(as_owner: Client, ask: Ask) -> None:
     post(as_owner, ask, option="eu")
     again = post(as_owner, ask, option="eu")
     assert again.status_code == 200
-    assert "EU ledger was recorded already." in read(again.content).words
+    assert "Recorded already: EU ledger." in read(again.content).words
     assert Verdict.objects.count() == 1
 
 

@@ -21,6 +21,11 @@ def ask_for(owner: User, params: dict[str, object]) -> Ask:
     return world.asked(world.agent_of(owner), world.approval(action=ActionDraft("run", params)))
 
 
+def chosen() -> str:
+    option = Verdict.objects.get().option
+    return option.key if option else ""
+
+
 def post(client: Client, ask: Ask, **fields: str) -> str:
     response = client.post(f"/asks/{ask.pk}/answer", {**world.echo_of(ask), **fields})
     return response.content.decode()
@@ -40,7 +45,7 @@ def test_a_folded_text_is_shown_before_its_approval_counts(
     assert "data-fold open" in page
     assert "rm -rf /" in page
     post(as_owner, ask, option="approve", confirmed="approve", whole="1")
-    assert Verdict.objects.get().option.key == "approve"
+    assert chosen() == "approve"
 
 
 def test_who_confirmed_elsewhere_still_sees_it_as_a_whole(as_owner: Client, owner: User) -> None:
@@ -52,7 +57,7 @@ def test_who_confirmed_elsewhere_still_sees_it_as_a_whole(as_owner: Client, owne
 def test_a_rejection_needs_no_reading(as_owner: Client, owner: User) -> None:
     ask = ask_for(owner, {"letters": LONG["letters"]})
     post(as_owner, ask, option="reject", whole="")
-    assert Verdict.objects.get().option.key == "reject"
+    assert chosen() == "reject"
 
 
 def test_what_has_no_fold_is_pressed_once(as_owner: Client, owner: User) -> None:
@@ -60,4 +65,4 @@ def test_what_has_no_fold_is_pressed_once(as_owner: Client, owner: User) -> None
     page = as_owner.get("/").content.decode()
     assert 'value="1"' in page[page.index('name="whole"') :][:60]
     post(as_owner, ask, option="approve", whole="1")
-    assert Verdict.objects.get().option.key == "approve"
+    assert chosen() == "approve"

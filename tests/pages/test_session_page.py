@@ -56,7 +56,7 @@ def test_the_thread_is_whole_and_in_order(as_owner: Client, agent: Agent, sessio
         "Run 1 started because of a person",
         "I stopped here.",
         "Asked a question",
-        "Waiting for your answer.",
+        "It waits for an answer.",
     ):
         assert expected in words
 

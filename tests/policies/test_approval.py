@@ -44,7 +44,7 @@ def test_what_never_needs_approval_goes_on_by_itself(agent: Agent, session: Sess
     assert not Ask.objects.exists()
     assert not Verdict.objects.exists(), "nobody decided, and nobody is said to have"
     assert run.status == RunStatus.COMPLETED
-    assert session.status == Status.RUNNING
+    assert session.status == Status.QUEUED
     event = session.events.get(kind="allowed")
     assert event.actor == "policy:v1"
     assert "never needs an approval" in event.text

@@ -18,6 +18,7 @@ from pytest_django import DjangoDbBlocker
 from tests.conftest import SERVER
 from tests.dispatch.world import Worker, eventually
 from tests.live_server import LiveServer
+from tests.responses.strict import DONE, check_response, read_stream
 from tests.responses.world import REQUEST, hybrid_agent, key_for
 
 __all__ = ["House", "eventually", "frames", "house_on_its_own"]
@@ -54,12 +55,14 @@ class House:
         with self.client() as client:
             sent = client.post("/responses", json=asking(scenario, **more))
         assert sent.status_code == 200, sent.text
-        found: dict[str, Any] = sent.json()
-        return found
+        return check_response(sent.json())
 
     def answer(self, paused: dict[str, Any], output: str) -> httpx.Response:
         with self.client() as client:
-            return client.post("/responses", json=answering(paused, output))
+            sent = client.post("/responses", json=answering(paused, output))
+        if sent.status_code == 200:
+            check_response(sent.json())
+        return sent
 
 
 def asking(scenario: str = "ask", **more: Any) -> dict[str, Any]:
@@ -73,9 +76,9 @@ def answering(paused: dict[str, Any], output: str, **more: Any) -> dict[str, Any
 
 
 def frames(raw: bytes) -> list[dict[str, Any]]:
-    """The events of a stream, without its comments."""
-    lines = raw.decode().split("\n")
-    return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    """The events of a stream that may have been broken off, without its comments."""
+    whole = raw[: raw.rfind(b"\n\n") + 2]
+    return read_stream(whole, broken_off=not raw.endswith(DONE.encode()))
 
 
 @contextmanager

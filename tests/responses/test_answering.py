@@ -199,9 +199,9 @@ def test_a_result_that_answers_nothing_is_refused_alone(caller: Caller, call_id:
 
 
 @pytest.mark.case("responses-S25", "responses-S24", "C110")
-def test_a_result_that_answers_nothing_beside_words_is_dropped(caller: Caller) -> None:
+def test_a_result_that_answers_nothing_before_words_is_no_answer(caller: Caller) -> None:
     paused = caller.ask()
-    chat = [{"role": "user", "content": "unrelated"}, result("load_ledger", "EU")]
+    chat = [result("load_ledger", "EU"), {"role": "user", "content": "unrelated"}]
 
     other = caller.create(previous_response_id=paused["id"], input=chat)
 

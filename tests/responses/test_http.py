@@ -20,6 +20,7 @@ from tests.responses.houses import (
     frames,
     house_on_its_own,
 )
+from tests.responses.strict import DONE, check_events, read_stream
 from workspace.protocols.responses.models import Response
 
 
@@ -48,6 +49,7 @@ def stream(house: House, **body: Any) -> bytes:
     with house.client() as client:
         sent = client.post("/responses", json={**body, "stream": True})
     assert sent.headers["content-type"] == "text/event-stream"
+    check_events(read_stream(sent.content))
     return sent.content
 
 
@@ -88,7 +90,7 @@ def test_a_reader_that_goes_away_stops_nothing_and_can_come_back(house: House) -
     assert [event["sequence_number"] for event in told] == list(range(len(told)))
     assert told == frames(whole.content)
     assert told[-1]["type"] == "response.completed"
-    assert (nothing.status_code, nothing.content) == (200, b"")
+    assert (nothing.status_code, nothing.content) == (200, DONE.encode())
 
 
 def test_a_replay_is_the_same_to_the_byte(house: House) -> None:

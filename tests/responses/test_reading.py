@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workspace.protocols.responses.errors import ResponsesProblem
+from workspace.protocols.responses.server.input_items import ITEM_HANDLING, PART_HANDLING
+from workspace.protocols.responses.server.parameters import HANDLING
 from workspace.protocols.responses.server.request import CreateResponse, read_create, request_of
 
 
@@ -139,12 +141,24 @@ JSON = st.recursive(
 )
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from(["input", "metadata", "stream", "tools", "model", "store", "x"]), JSON
-    )
-    | JSON
+#: Items with the fields that the protocol knows, and anything in them.
+ITEMS = st.fixed_dictionaries(
+    {
+        "input": st.lists(
+            st.dictionaries(
+                st.sampled_from(["type", "role", "content", "call_id", "output", "id", "approve"]),
+                st.sampled_from(["user", *ITEM_HANDLING, *PART_HANDLING]) | JSON,
+            ),
+            min_size=1,
+            max_size=3,
+        )
+    }
 )
+
+
+#: The first draw of a process is slow, and slower beside other tests.
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.dictionaries(st.sampled_from([*HANDLING, "x"]), JSON) | ITEMS | JSON)
 def test_nothing_that_is_sent_breaks_it(body: object) -> None:
     try:
         read_create(json.dumps(body).encode())

@@ -54,7 +54,6 @@ def check_whole(response: dict[str, Any]) -> None:
     assert [event["sequence_number"] for event in told] == list(range(len(told)))
     assert told[0]["type"] == "response.created"
     assert [event["type"] in TERMINAL for event in told] == [False] * (len(told) - 1) + [True]
-    assert all("error" not in event for event in told)
     added = [e for e in told if e["type"] == "response.output_item.added"]
     done = [e for e in told if e["type"] == "response.output_item.done"]
     assert [e["output_index"] for e in added] == list(range(len(added)))

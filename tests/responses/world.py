@@ -24,6 +24,7 @@ from agents.registration import register_agent
 from agents.running.runtime import Ended, Turn, TurnEvent
 from agents.running.transcript import Transcript
 from asks.models import Ask
+from tests.responses.strict import check_events, check_response
 from workspace.accounts import api_keys
 from workspace.demo.worlds import PROGRAMS
 from workspace.protocols.responses.agent.runtime import ResponsesRuntime, runs_folder
@@ -101,7 +102,8 @@ class Caller:
         raw = json.dumps(body).encode()
         request = self._requests.post(path, raw, content_type="application/json")
         try:
-            return body_of(service.create_response(request, raw).response)
+            made = service.create_response(request, raw).response
+            return stored(made.public_id)
         except ResponsesProblem as problem:
             raise Refused(problem) from problem
 
@@ -126,17 +128,34 @@ class Caller:
     def call(self, what: Callable[..., Any], public_id: str, **query: str) -> Any:
         """One of the door's other verbs."""
         try:
-            return what(self._requests.get(f"/v1/responses/{public_id}", query), public_id)
+            found = what(self._requests.get(f"/v1/responses/{public_id}", query), public_id)
         except ResponsesProblem as problem:
             raise Refused(problem) from problem
+        if isinstance(found, dict) and "output" in found:
+            check_response(found)
+        return found
+
+    def look(self, response: dict[str, Any]) -> dict[str, Any]:
+        """The response as the caller reads it now."""
+        found: dict[str, Any] = self.call(service.retrieve_response, response["id"])[1]
+        return check_response(found)
 
 
 def result(call_id: str, output: object) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
-def body(public_id: str) -> dict[str, Any]:
-    return body_of(Response.objects.get(public_id=public_id))
+def stored(public_id: str) -> dict[str, Any]:
+    """The response as it is stored, once it and its events have been held to the protocol."""
+    response = Response.objects.get(public_id=public_id)
+    told = [
+        json.loads(data) for data in response.events.order_by("seq").values_list("data", flat=True)
+    ]
+    check_events(told, whole=not response.is_under_way)
+    return check_response(body_of(response))
+
+
+body = stored
 
 
 def row(response: dict[str, Any]) -> Response:

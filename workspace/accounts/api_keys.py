@@ -23,15 +23,19 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from agents import actors
+from agents.db import statements
 from agents.db.statements import Prepared
 from agents.models import Agent
-from asks.ledger import chain
+from asks.ledger import chain, credential
 from workspace.models import ApiKey, Scope
 
 #: The precision of ``last_used_at``: a key in constant use costs one write in this time.
 USED_EVERY = timedelta(minutes=5)
 _BEARER = re.compile(r"\Abearer +(ny_([0-9a-f]{12})_[A-Za-z0-9_-]{43})\Z", re.IGNORECASE)
 _NOBODY = "0" * 64
+#: How a key is named where it approves something.
+CREDENTIAL = "key:"
+_HOLD = "SELECT revoked_at IS NULL FROM workspace_apikey WHERE id = %s FOR SHARE"
 
 
 class KeyRefused(Exception):
@@ -112,6 +116,7 @@ def authenticate_key(request: HttpRequest) -> ApiKey | None:
     if key is None or not known:
         return None
     _note_use(key)
+    credential.act_with(f"{CREDENTIAL}{key.pk}")
     return key
 
 
@@ -128,6 +133,12 @@ def require_key(request: HttpRequest, *scopes: str) -> ApiKey:
 
 authenticate_async = sync_to_async(authenticate_key)
 require_async = sync_to_async(require_key)
+
+
+def hold_keys(credentials: Sequence[str]) -> bool:
+    """Whether all these keys are in force. Inside a transaction, they stay so until it ends."""
+    numbers = sorted(int(one.removeprefix(CREDENTIAL)) for one in credentials)
+    return all(statements.query(_HOLD, number) == [(True,)] for number in numbers)
 
 
 def agents_of(key: ApiKey) -> QuerySet[Agent]:

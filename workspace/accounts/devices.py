@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from asks.ledger import device
+from asks.ledger import credential, device
 
 _PHONE = re.compile(r"Mobi|Android|iPhone|iPad")
 
@@ -25,10 +25,10 @@ def device_of(request: HttpRequest) -> str:
 def remember_device(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware: attribute everything that a request does to its device."""
+    """Middleware: attribute everything that a request does to its device, and to its own key."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        with device.acting_from(device_of(request)):
+        with device.acting_from(device_of(request)), credential.forgetting_credential():
             return get_response(request)
 
     return answer

@@ -43,7 +43,7 @@ def post_answer(call: Call) -> shapes.AnsweredShape:
     """Answer as the key's person. A refusal is recorded and raised."""
     body: shapes.AnswerBody = call.body
     echo = body.binding.model_dump(exclude_none=True) if body.binding else None
-    person = _person(call.key)
+    person = person_of(call.key)
     fields = {"option": body.option, "text": body.text, "echo": echo, "edited": body.edited}
     attempt = Answer(by=person, via="api", **fields)
     _check_reach(call, attempt)
@@ -59,7 +59,7 @@ def post_answer(call: Call) -> shapes.AnsweredShape:
 def post_cancel(call: Call) -> shapes.Withdrawn:
     """Withdraw as the key's person. This approves nothing."""
     body: shapes.CancelBody = call.body
-    person = _person(call.key)
+    person = person_of(call.key)
     _check_reach(call, Answer(by=person, text=body.reason, via="api"))
     done = withdrawing.withdraw_ask(
         ask_id=call.ids["ask_id"], by=person, reason=body.reason, via="api"
@@ -109,7 +109,7 @@ def _check_reach(call: Call, attempt: Answer) -> None:
     raise problem_of_refusal(refused)
 
 
-def _person(key: ApiKey) -> User:
+def person_of(key: ApiKey) -> User:
     """Return the key's person. A database constraint allows ask:answer on a person's key only."""
     if key.person is None:
         raise ApiProblem(403, "agents_never_answer", attempts.AGENTS_NEVER)

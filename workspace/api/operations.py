@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workspace.api import asks, sessions, shapes
+from workspace.api import asks, grants, sessions, shapes
 from workspace.api.door import Operation
 from workspace.models import Scope
 
@@ -53,6 +53,27 @@ OPERATIONS = (
         body=shapes.CancelBody,
         refusals=(404, 409, 410),
         decides=True,
+    ),
+    Operation(
+        method="GET",
+        path="grants",
+        name="listGrants",
+        summary="List what agents may do once: approved, and neither used nor ended.",
+        scopes=READ,
+        handler=grants.list_grants,
+        answer=shapes.GrantList,
+        query=shapes.GrantQuery,
+    ),
+    Operation(
+        method="POST",
+        path="grants/{grant_id}/withdraw",
+        name="withdrawGrant",
+        summary="Take back an approval before it is used. The agent has to ask again.",
+        scopes=ANSWER,
+        handler=grants.post_withdrawal,
+        answer=shapes.GrantShape,
+        body=shapes.NoBody,
+        refusals=(404, 409),
     ),
     Operation(
         method="GET",

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.lifecycle import RunStatus, SessionState, Status
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
+from asks.models import GrantState
 
 Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Limit = Annotated[int, Field(ge=1, le=200)]
@@ -179,6 +180,29 @@ class Events(_Out):
     last_seq: int = Field(description="The sequence number of the newest event.")
 
 
+class GrantShape(_Out):
+    """The right to do one thing once."""
+
+    id: int
+    session: int
+    ask: int | None = Field(description="The ask that was approved; null if the policy allows it.")
+    operation: str
+    params: Any
+    state: GrantState
+    end: str = Field(description="Why it ended without being used; empty otherwise.")
+    made_at: datetime
+    expires_at: datetime | None
+    ended_at: datetime | None
+
+
+class GrantList(_Out):
+    grants: list[GrantShape]
+
+
+class GrantQuery(_Query):
+    session: Id | None = None
+
+
 class AskQuery(_Query):
     status: AskStatus | Literal["all"] = AskStatus.OPEN
     kind: AskKind | None = None
@@ -215,6 +239,10 @@ class AnswerBody(_In):
         default=None,
         description="Optional, with an approval, if the policy allows edits: all params to approve.",
     )
+
+
+class NoBody(_In):
+    """No fields."""
 
 
 class CancelBody(_In):

@@ -9,7 +9,9 @@ from agents.models import Agent, Event, Session
 from asks.actions import binding, editing
 from asks.models import Ask, Gate, Option, Verdict, Vote
 from asks.policies import terms
+from asks.policies.terms import AskTerms
 from workspace.api import shapes
+from workspace.health.presence import status_now
 
 
 def with_related(asks: QuerySet[Ask]) -> QuerySet[Ask]:
@@ -33,7 +35,7 @@ def with_related(asks: QuerySet[Ask]) -> QuerySet[Ask]:
 
 def ask_shape(row: Ask) -> shapes.AskShape:
     gate, verdict = getattr(row, "gate", None), getattr(row, "verdict", None)
-    replaces = getattr(row, "supersedes", None)
+    replaces, kept = getattr(row, "supersedes", None), terms.terms_of(row)
     return shapes.AskShape(
         id=row.pk,
         path=f"/asks/{row.pk}/",
@@ -44,7 +46,7 @@ def ask_shape(row: Ask) -> shapes.AskShape:
         run=row.run.number,
         request_key=row.request_key,
         prompt=row.prompt,
-        options=[_option(option) for option in row.options.all()],
+        options=[_option(option, kept) for option in row.options.all()],
         free_text=row.free_text,
         gated=row.money_critical,
         action=_action(row, gate) if gate else None,
@@ -74,14 +76,15 @@ def session_shape(row: Session) -> shapes.SessionShape:
         queued_at=run.queued_at,
         started_at=run.started_at,
     )
+    now = status_now(row)
     return shapes.SessionShape(
         id=row.pk,
         path=f"/sessions/{row.pk}/",
         title=row.title,
         agent=_agent(row.agent),
         state=row.state,
-        status=row.status,
-        status_reason=row.status_reason,
+        status=now.status,
+        status_reason=now.reason,
         needs_you=row.status in YOU_ARE_THE_BLOCKER,
         open_asks=row.open_asks,
         live_run=live,
@@ -108,9 +111,10 @@ def _agent(row: Agent) -> shapes.AgentShape:
     return shapes.AgentShape(slug=row.slug, name=row.name)
 
 
-def _option(row: Option) -> shapes.OptionShape:
+def _option(row: Option, kept: AskTerms) -> shapes.OptionShape:
+    style = terms.style_of(row, kept)
     return shapes.OptionShape(
-        key=row.key, label=row.label, detail=row.detail, style=row.style, meaning=row.meaning
+        key=row.key, label=row.label, detail=row.detail, style=style, meaning=row.meaning
     )
 
 

@@ -20,6 +20,9 @@ from workspace.live.hub import socket_count
 _FIGURES = """
 SELECT (SELECT count(*) FROM asks_ask WHERE status = 'open'),
        (SELECT count(*) FROM agents_session WHERE status = 'BLOCKED' AND open_asks = 0),
+       (SELECT count(DISTINCT s.agent_id)
+          FROM agents_session s JOIN agents_agent a ON a.id = s.agent_id
+          WHERE s.failing_since IS NOT NULL AND s.state <> 'ended' AND a.lifecycle = 'active'),
        (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(opened_at)), 0)
           FROM asks_ask WHERE status = 'open'),
        (SELECT count(*) FROM procrastinate_jobs WHERE status = 'todo'),
@@ -34,11 +37,12 @@ class WorkspaceCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         with connection.cursor() as cursor:
             cursor.execute(_FIGURES)
-            asks, blocked, waited, jobs, events = map(float, cursor.fetchone())
+            asks, blocked, failing, waited, jobs, events = map(float, cursor.fetchone())
             cursor.execute(_RUNS)
             runs = dict(cursor.fetchall())
         yield _gauge("open_asks", "Asks that wait for a person.", asks)
         yield _gauge("blocked_sessions", "Sessions that are blocked without an open ask.", blocked)
+        yield _gauge("failing_agents", "Agents that fail until an owner acts.", failing)
         yield _gauge("oldest_wait_seconds", "How long the oldest open ask has waited.", waited)
         yield _gauge("queue_depth", "Jobs that wait for a worker.", jobs)
         yield _runs_by_status(runs)

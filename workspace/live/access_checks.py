@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as Login
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -18,6 +18,7 @@ from agents.models import Session
 from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation
+from asks.queue.queries import FAILING
 
 _UNUSABLE = ""
 
@@ -77,15 +78,15 @@ def queue_marks(user_ids: Collection[int]) -> dict[int, tuple[Any, ...]]:
     names = _answered_for(user_ids)
     people = {*user_ids, *(name for some in names.values() for name in some)}
     waiting = Ask.objects.filter(status=AskStatus.OPEN)
-    blocked = Session.objects.filter(status=Status.BLOCKED, open_asks=0)
+    stuck = Session.objects.filter(Q(status=Status.BLOCKED, open_asks=0) | FAILING)
     marks: dict[int, tuple[Any, ...]] = dict.fromkeys(people, ())
     for rows, whose in (
         (waiting, "agent__owners"),
         (waiting, "answered_by__user"),
         (waiting, "escalated_to__user"),
-        (blocked, "agent__owners"),
+        (stuck, "agent__owners"),
     ):
-        versions = (Sum("card_version"),) if rows.model is Ask else ()
+        versions = (Sum("card_version"),) if rows.model is Ask else (Count("failing_since"),)
         grouped = rows.filter(**{f"{whose}__in": people}).values_list(whose)
         counted = grouped.annotate(Count("pk"), Sum("pk"), Max("pk"), *versions)
         for user_id, *mark in counted.order_by():

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import psycopg
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
@@ -49,6 +50,9 @@ def prepare_database(url: str, world: str, say: Callable[[str], None]) -> None:
         if world != "none":
             say(f"Building the {world} world")
             call_command("build_world", world)
+        elif not User.objects.exists():
+            say("Making the first owner, “owner”")
+            call_command("build_world", "none")
 
 
 def disconnect() -> None:

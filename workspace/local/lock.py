@@ -30,7 +30,11 @@ class InstanceLock:
 
     def holder(self) -> str:
         """Return the process id in the file: the holder's, or that of one that was killed."""
-        return self.path.read_text().strip() if self.path.exists() else ""
+        return _read(self.path).partition("\n")[0]
+
+    def name_address(self, address: str) -> None:
+        """Add the address on which the instance listens, for what commands print."""
+        self.path.write_text(f"{os.getpid()}\n{address}")
 
     def release(self) -> None:
         """Release the lock after a clean stop."""
@@ -46,6 +50,17 @@ def running_ports(state: Path) -> list[int]:
         for file in state.glob("up-*.lock")
         if file.read_text() and _is_locked(file)
     )
+
+
+def running_addresses(state: Path) -> list[str]:
+    """Return the addresses on which Needs You runs from a state folder, by their ports."""
+    files = [(port, state / f"up-{port}.lock") for port in running_ports(state)]
+    named = [(port, _read(file).partition("\n")[2]) for port, file in files]
+    return [address or f"http://127.0.0.1:{port}" for port, address in named]
+
+
+def _read(file: Path) -> str:
+    return file.read_text().strip() if file.exists() else ""
 
 
 def _is_locked(file: Path) -> bool:

@@ -1,6 +1,7 @@
 """The state folder: where Needs You keeps its data on this machine."""
 
 import os
+import sys
 from collections.abc import MutableSequence
 from pathlib import Path
 
@@ -58,5 +59,7 @@ def take_state_option(arguments: MutableSequence[str]) -> None:
             continue
         if not sign:
             folder = arguments.pop(position + 1)
+        if not folder:
+            sys.exit("--state needs the name of a folder.")
         del arguments[position]
         os.environ["NEEDS_YOU_STATE"] = str(Path(folder).absolute())

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from types import FrameType
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.http.request import split_domain_port, validate_host
 
 from workspace.accounts.sign_in_links import issue_path
+from workspace.local.address import address_to_open, allowed_host
 from workspace.local.database import CannotRunError, check_database, disconnect, prepare_database
 from workspace.local.lock import InstanceLock
 from workspace.local.port import PortError, address_for_people, open_port
@@ -64,7 +63,10 @@ def run_workspace(plan: Plan, say: Callable[[str], None]) -> None:
             address = address_for_people(listener)
             start_children(supervisor, listener, workers=plan.workers)
             wait_until_healthy(address, supervisor)
-            say(f"Ready: {address_to_open(address)}{entry_path()}")
+            path = entry_path()
+            if path == "/":
+                say("Nobody can sign in yet: make an owner with `manage.py createsuperuser`")
+            say(f"Ready: {address_to_open(address)}{path}")
             disconnect()
             keep_running(supervisor, database, say)
         except StopRequested:
@@ -99,8 +101,7 @@ def taken_port(plan: Plan) -> Iterator[socket.socket]:
     state = state_dir()
     make_state_folder(state)
     lock = InstanceLock(state, plan.port)
-    free = plan.port == 0 or lock.take()
-    if not free:
+    if plan.port != 0 and not lock.take():
         raise CannotRunError(
             f"Needs You is already running from {state} on port {plan.port} (process {lock.holder()}): "
             "use that instance, stop it, or choose another port with --port.",
@@ -108,6 +109,10 @@ def taken_port(plan: Plan) -> Iterator[socket.socket]:
         )
     try:
         with _listening(plan, patient=lock.left_by_killed) as listener:
+            if plan.port == 0:
+                lock = InstanceLock(state, listener.getsockname()[1])
+                lock.take()
+            lock.name_address(address_for_people(listener))
             yield listener
     finally:
         lock.release()
@@ -193,25 +198,8 @@ def status_of(address: str, path: str) -> int | None:
         connection.close()
 
 
-def allowed_host(local: str) -> str:
-    """Return ``local`` (host:port) if ALLOWED_HOSTS accepts it, else the first allowed host."""
-    host, _ = split_domain_port(local)
-    if not settings.ALLOWED_HOSTS or validate_host(host, settings.ALLOWED_HOSTS):
-        return local
-    return str(settings.ALLOWED_HOSTS[0]).lstrip(".")
-
-
-def address_to_open(address: str) -> str:
-    """Return the address to open in a browser: this machine's, or that of the allowed host."""
-    local = urlsplit(address)
-    host = allowed_host(local.netloc)
-    if host == local.netloc:
-        return address
-    return f"https://{host}" if settings.HTTPS else f"http://{host}:{local.port}"
-
-
 def entry_path() -> str:
-    """Return a one-time sign-in path for the owner, or the front page while no user exists."""
+    """Return a one-time sign-in path for the owner, or the front page if nobody can use one."""
     people = User.objects.filter(is_active=True)
     person = people.filter(username=OWNER).first() or people.filter(is_superuser=True).first()
     return issue_path(person) if person else "/"

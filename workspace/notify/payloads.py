@@ -14,6 +14,7 @@ from asks.actions import binding, editing
 from asks.drafts import request_keys
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Verdict
+from asks.policies import terms
 from workspace.models import OutboxKind
 
 MAX_PROMPT = 4_000
@@ -70,7 +71,7 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
     """Return the question. Of a confidential ask, only that it waits and where."""
     if ask.confidential:
         return {"id": ask.pk, "path": f"/asks/{ask.pk}/", "confidential": True}
-    gate = getattr(ask, "gate", None)
+    gate, kept = getattr(ask, "gate", None), terms.terms_of(ask)
     return {
         "id": ask.pk,
         "path": f"/asks/{ask.pk}/",
@@ -81,7 +82,7 @@ def _ask(ask: Ask, cut: _Cut) -> Payload:
             {
                 "key": option.key,
                 "label": cut("options", option.label, MAX_LABEL),
-                "style": option.style,
+                "style": terms.style_of(option, kept),
                 "meaning": option.meaning,
             }
             for option in ask.options.all()

@@ -17,33 +17,41 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from agents import controls
 from agents.models import Agent, Session
 from asks import access
-from asks.lifecycle import AskStatus
+from asks.models import Grant
 from asks.queue import queries
 from workspace.pages.agent_form import AgentForm
 from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.given_up import given_up_of
+from workspace.pages.grants import live_facts
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
+from workspace.pages.standing import started_words, with_standing
 
 
 @require_safe
 def list_agents(request: OwnerRequest) -> HttpResponse:
     """GET /agents/: list the reader's agents with their status and its reason."""
-    return render_page(request, "agents", "agents", page=page_of(_with_home(request), request))
+    page = page_of(_with_home(request), request)
+    with_standing([session for agent in page for session in agent.home], request.user)
+    return render_page(request, "agents", "agents", page=page)
 
 
 @require_safe
 def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
     """GET /agents/<slug>/: show its purpose, wake policy, sessions and latest decisions."""
     found = get_object_or_404(_with_home(request), slug=slug)
+    home = found.sessions.select_related("agent").filter(is_home=True).first()
+    page = page_of(found.sessions.order_by("-is_home", "-created_at", "-pk"), request)
+    with_standing([*([home] if home else []), *page], request.user)
     return render_page(
         request,
         "agent",
         "agents",
         agent=found,
-        home=found.sessions.select_related("agent").filter(is_home=True).first(),
+        home=home,
+        grants=live_facts(Grant.objects.filter(session__agent=found)),
         wakes=wake_in_words(found.wake_policy),
         owners=list(found.owners.order_by("username")),
-        page=page_of(found.sessions.order_by("-is_home", "-created_at", "-pk"), request),
+        page=page,
         decided=list(queries.decided_asks(request.user).filter(agent=found)[:5]),
     )
 
@@ -92,15 +100,27 @@ def post_agent_start(request: OwnerRequest, slug: str) -> HttpResponse:
     home = get_object_or_404(found.sessions, is_home=True)
     run = controls.start_session(session_id=home.pk, by=request.user)
     done, refused = _("{agent} is started."), _("{agent} cannot be started: it is retired.")
-    messages.success(request, (done if run else refused).format(agent=slug))
+    words = started_words(done, slug) if run else refused.format(agent=slug)
+    messages.success(request, words)
     return redirect("session", home.pk)
 
 
+@require_POST
+def post_agent_retry(request: OwnerRequest, slug: str) -> HttpResponse:
+    """POST /agents/<slug>/retry: start its failing sessions again."""
+    found = get_object_or_404(access.agents_of(request.user), slug=slug)
+    started = controls.retry_failing(agent_id=found.pk, by=request.user)
+    nothing = _("{agent} has nothing to try again.").format(agent=slug)
+    done = started_words(_("{agent} tries it again."), slug)
+    messages.success(request, done if started else nothing)
+    return redirect("needs_you")
+
+
 def _with_home(request: OwnerRequest) -> QuerySet[Agent]:
-    """Return the reader's agents with their home session, the number of open asks and the number
-    of sessions that were given up. Two queries."""
+    """Return the reader's agents with their home session, the number of asks that wait for the
+    reader and the number of sessions that were given up. Two queries."""
     home = Prefetch("sessions", Session.objects.filter(is_home=True), to_attr="home")
-    waiting = Count("asks", filter=Q(asks__status=AskStatus.OPEN))
+    waiting = Count("asks", filter=Q(asks__in=access.asks_for(request.user).values("pk")))
     dead = given_up_of(request.user).filter(agent=OuterRef("pk")).order_by().values("agent")
     given_up = Subquery(dead.annotate(number=Count("pk")).values("number"))
     mine = access.agents_of(request.user).annotate(waiting=waiting, given_up=given_up)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import Q
 from django.http import Http404, HttpResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect
@@ -27,13 +26,21 @@ from asks.lifecycle import AskStatus, Meaning, Reason, Style
 from asks.models import Ask, Option, Vote
 from asks.policies import terms
 from asks.queue import queries
+from asks.queue.earlier_answers import earlier_answers
 from asks.refusals import Refused
 from asks.withdrawing import withdraw_ask
+from workspace.health.look import recent_health
 from workspace.pages import fragments
 from workspace.pages.account import reauthentication
 from workspace.pages.cards import edit_form, markup, proposals
 from workspace.pages.cards.edit_form import PREFIX
-from workspace.pages.cards.facts import OptionFacts, facts_of, gate_facts, with_past
+from workspace.pages.cards.facts import (
+    OptionFacts,
+    facts_of,
+    gate_facts,
+    options_of,
+    with_past,
+)
 from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
 from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, render_page
@@ -181,10 +188,16 @@ def _first_press(
         state = markup.CardState(typed=posted.text, fields=fields)
     elif option is not None:
         change = proposal.change() if proposal and changes else None
+        if proposal and change:
+            offered = options_of(found, facts.rules, proposal.params)
+            option = next(one for one in offered if one.key == option.key)
         state = markup.CardState(typed=posted.text, confirming=option, change=change)
     else:
         return None
-    return _respond(request, found, markup.ask_card(facts, csrf=get_token(request), state=state))
+    card = markup.ask_card(
+        facts, csrf=get_token(request), state=state, earlier=_earlier_note(request.user, found)
+    )
+    return _respond(request, found, card)
 
 
 def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
@@ -194,10 +207,13 @@ def _wants_a_second_press(ask_id: int, posted: PostedAnswer) -> bool:
     """
     if not posted.option or "\x00" in posted.option or (posted.is_over and posted.is_whole):
         return False
-    wanted = Q() if posted.is_over else Q(style=Style.DANGER)
-    if not posted.is_whole:
-        wanted |= ~Q(meaning=Meaning.DENY)
-    return Option.objects.filter(wanted, ask=ask_id, key=posted.option).exists()
+    offered = Option.objects.select_related("ask").filter(ask=ask_id, key=posted.option).first()
+    if offered is None:
+        return False
+    dangerous = (
+        not posted.is_over and terms.style_of(offered, terms.terms_of(offered.ask)) == Style.DANGER
+    )
+    return dangerous or (not posted.is_whole and offered.meaning != Meaning.DENY)
 
 
 def refused_card(
@@ -250,7 +266,8 @@ def _same_again(fresh: Ask, posted: PostedAnswer) -> OptionFacts | None:
     if option is None or before is None:
         return None
     was = before.options.filter(key=posted.option).values_list("label", flat=True).first()
-    return option if was == option.label else None
+    own = next(one.label for one in fresh.options.all() if one.key == option.key)
+    return option if was == own else None
 
 
 def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = None) -> str:
@@ -260,8 +277,13 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
     standing = access.rights_of(request.user, found)
     if why := _why_not(request.user, found, standing):
         state = replace(state or markup.CardState(), may_not=why)
-    note = _name_note(request.user, standing)
-    return markup.ask_card(facts_of(found), csrf=get_token(request), state=state, name=note)
+    return markup.ask_card(
+        facts_of(found),
+        csrf=get_token(request),
+        state=state,
+        name=_name_note(request.user, standing),
+        earlier=_earlier_note(request.user, found),
+    )
 
 
 def _why_not(person: User, found: Ask, standing: access.Rights) -> str:
@@ -304,6 +326,12 @@ def _name_note(person: User, standing: access.Rights) -> SafeString:
     return markup.name_note(*(first or (None, None)))
 
 
+def _earlier_note(person: User, found: Ask) -> SafeString:
+    """Render what the reader answered to the same question before."""
+    question = (found.agent_id, found.likeness)
+    return markup.earlier_note(earlier_answers(person, [question]).get(question), found.likeness)
+
+
 def show_outcome(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
     if not request.htmx:
         messages.success(request, words)
@@ -341,7 +369,7 @@ def _recorded(found: Ask, *, repeated: bool) -> str:
     verdict = found.verdict
     text = visible_line(verdict.option_label or verdict.text)[:80]
     answer = text if verdict.option_label else f"“{text}”"
-    start = _("{answer} was recorded already.") if repeated else _("{answer} recorded.")
+    start = _("Recorded already: {answer}.") if repeated else _("Recorded: {answer}.")
     return f"{start.format(answer=answer)} {_what_follows(found.session, found)}"
 
 
@@ -354,4 +382,6 @@ def _what_follows(session: Session, found: Ask) -> str:
         return _("{agent} is paused and reads it when you resume it.").format(agent=slug)
     if session.state == SessionState.ENDED or found.agent.lifecycle == AgentState.RETIRED:
         return _("{agent} is retired and starts no more turns.").format(agent=slug)
+    if not recent_health().worker_is_alive:
+        return _("{agent} continues when a worker runs.").format(agent=slug)
     return _("{agent} continues.").format(agent=slug)

@@ -6,7 +6,7 @@ functions read the database synchronously.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,13 +15,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents.models import Event, Session
+from agents.models import Agent, Event, Session
 from asks import access
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from asks.queue import places, queries
 from asks.queue.places import PAGE_SIZE, CardPlace
-from workspace.pages.cards import markup
+from workspace.pages.cards import failing, markup
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
 from workspace.text.markdown import assembled
@@ -34,7 +34,7 @@ FULL = "full."
 """Before the number that its badge shows: a page says so that is one of several and takes no others."""
 
 HeldCards = frozenset[str]
-"""The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`."""
+"""The cards of a page, by their ids and, of asks, their versions: `ask-12.3`, `session-3`, `agent-7`."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ def queue_changes(person: AbstractBaseUser, have: HeldCards) -> Changes:
         places.first_places(person)[:PAGE_SIZE],
         places.blocked_places(person),
         have,
+        broken=failing.first_failing(person),
     )
 
 
@@ -105,19 +106,30 @@ def ask_changes(person: AbstractBaseUser, ask_id: int, have: HeldCards) -> Chang
 
 
 def _changes(
-    person: AbstractBaseUser, asks: list[CardPlace], blocked: list[Session], have: HeldCards
+    person: AbstractBaseUser,
+    asks: list[CardPlace],
+    blocked: list[Session],
+    have: HeldCards,
+    *,
+    broken: Sequence[Agent] = (),
 ) -> Changes:
     held = dict(name.partition(".")[::2] for name in have)
     asked = {f"ask-{place.pk}": place for place in asks}
     stuck = {f"session-{session.pk}": session for session in blocked}
-    now = {name: str(place.version) for name, place in asked.items()} | dict.fromkeys(stuck, "")
+    failed = {failing.card_name(agent): agent for agent in broken}
+    now = {name: str(place.version) for name, place in asked.items()}
+    now |= dict.fromkeys([*stuck, *failed], "")
     now |= _wait_elsewhere(person, held.keys() - now.keys())
     moved = [name for name, version in now.items() if held.get(name, version) not in ("", version)]
     names = frozenset(f"{name}.{version}" if version else name for name, version in now.items())
     if not moved and now.keys() == held.keys():
         return Changes("", names)
-    html = "".join(markup.ask_cards([asked[name] for name in asked if name not in held], csrf=""))
+    fresh = [asked[name] for name in asked if name not in held]
+    html = "".join(markup.ask_cards(fresh, csrf="", reader=person))
     html += _blocked([session for name, session in stuck.items() if name not in held])
+    html += "".join(
+        failing.failing_card(agent, csrf="") for name, agent in failed.items() if name not in held
+    )
     arrived = f'<div id="cards" hx-swap-oob="beforeend">{html}</div>' if html else ""
     news = arrived + standing_html(_numbers(moved, "ask-"))
     over = _gone(person, frozenset(held.keys() - now.keys()))
@@ -135,6 +147,9 @@ def _wait_elsewhere(person: AbstractBaseUser, names: Iterable[str]) -> dict[str,
     if sessions:
         stuck = queries.blocked_sessions(person).filter(pk__in=sessions)
         waiting |= dict.fromkeys((f"session-{pk}" for pk in stuck.values_list("pk", flat=True)), "")
+    if agents := _numbers(names, "agent-"):
+        broken = queries.failing_agents(person).filter(pk__in=agents)
+        waiting |= dict.fromkeys((failing.card_name(agent) for agent in broken), "")
     return waiting
 
 
@@ -167,6 +182,9 @@ def _gone(person: AbstractBaseUser, names: HeldCards) -> str:
         replacing_card(markup.moved_on_card(number, words=_("It is not blocked any more.")))
         for number in sorted(_numbers(names, "session-"))
     ]
+    agents = access.agents_of(person).filter(pk__in=_numbers(names, "agent-")).order_by("pk")
+    settled += [replacing_card(failing.mended_card(agent)) for agent in agents]
+    known |= {failing.card_name(agent) for agent in agents}
     lost = [
         format_html('<div id="{}" hx-swap-oob="delete"></div>', name)
         for name in sorted(names - known)

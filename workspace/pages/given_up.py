@@ -15,6 +15,7 @@ from agents.lifecycle import RunStatus, SessionState
 from agents.models import Run, Session
 from asks import access
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
+from workspace.pages.standing import started_words
 
 
 def given_up_of(person: AbstractBaseUser) -> QuerySet[Session]:
@@ -43,5 +44,6 @@ def post_retry(request: OwnerRequest, session_id: int) -> HttpResponse:
     """POST /given-up/<id>/retry: continue the session with its unread messages and answers."""
     found = get_object_or_404(given_up_of(request.user), pk=session_id)
     controls.resume_session(session_id=found.pk, by=request.user)
-    messages.success(request, _("{agent} tries it again.").format(agent=found.agent.slug))
+    words = started_words(_("{agent} tries it again."), found.agent.slug)
+    messages.success(request, words)
     return redirect("given_up")

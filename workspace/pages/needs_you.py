@@ -8,19 +8,20 @@ from datetime import datetime
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from agents.lifecycle import WORKING
-from agents.models import Session
+from agents.models import Agent, Session
 from asks import access
 from asks.queue import places as queue_places
 from asks.queue import queries
 from asks.queue.places import PAGE_SIZE, QUIET, CardPlace
 from workspace.pages import fragments
-from workspace.pages.cards import markup
+from workspace.pages.cards import failing, markup
 from workspace.pages.keyset import KeysetPage
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.session_pane import SessionPane, pane_of
+from workspace.pages.standing import standing_of, with_standing
 
 
 @require_safe
@@ -29,17 +30,22 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
     page, places = _page(request)
     has_later = page is not None and page.has_later
     blocked = queue_places.blocked_places(request.user)
-    others = queue_places.others(request.user)
-    quiet = [session for session in others if session.status not in WORKING]
+    broken = failing.first_failing(request.user)
+    others = with_standing(queue_places.others(request.user), request.user)
+    quiet = [session for session in others if not standing_of(session).is_working]
     return render_page(
         request,
         "needs_you",
         "needs_you",
         page=page,
-        cards=_cards(places, [] if has_later else blocked, get_token(request)),
-        badge=queries.count_badge(request.user) if page else len(places) + _count(request, blocked),
-        oldest=_oldest(places, blocked),
-        working=[session for session in others if session.status in WORKING],
+        cards=[
+            *_cards(request, places, [] if has_later else blocked),
+            *([] if has_later else _broken(broken, get_token(request))),
+        ],
+        badge=_badge(request, page, places, blocked) + len(broken),
+        oldest=_oldest(places, blocked, broken),
+        running=[session for session in others if standing_of(session).is_running],
+        queued=[session for session in others if standing_of(session).waits_for_a_worker],
         quiet=quiet[:QUIET],
         more_quiet=len(quiet) > QUIET,
         notices=queue_places.notices(request.user),
@@ -71,14 +77,30 @@ def _pane_of_first(places: Sequence[CardPlace], blocked: list[Session]) -> Sessi
     return pane_of(first[0]) if first else None
 
 
-def _cards(places: Sequence[CardPlace], blocked: list[Session], csrf: str) -> list[str]:
+def _cards(request: OwnerRequest, places: Sequence[CardPlace], blocked: list[Session]) -> list[str]:
     """Render asks, then blocked sessions, each by length of wait."""
+    csrf = get_token(request)
     said = markup.last_words(blocked)
     stuck = [
         markup.blocked_card(session, csrf=csrf, said=said.get(session.pk, ""))
         for session in blocked
     ]
-    return [*markup.ask_cards(places, csrf=csrf), *stuck]
+    return [*markup.ask_cards(places, csrf=csrf, reader=request.user), *stuck]
+
+
+def _broken(agents: list[Agent], csrf: str) -> list[SafeString]:
+    return [failing.failing_card(agent, csrf=csrf) for agent in agents]
+
+
+def _badge(
+    request: OwnerRequest,
+    page: KeysetPage | None,
+    places: Sequence[CardPlace],
+    blocked: list[Session],
+) -> int:
+    """Return how many asks and blocked sessions wait. One page, the usual case, is not counted again."""
+    asks = page.count if page else len(places)
+    return asks + _count(request, blocked)
 
 
 def _count(request: OwnerRequest, blocked: list[Session]) -> int:
@@ -86,10 +108,13 @@ def _count(request: OwnerRequest, blocked: list[Session]) -> int:
     return queries.blocked_sessions(request.user).count() if full else len(blocked)
 
 
-def _oldest(places: Sequence[CardPlace], blocked: list[Session]) -> datetime | None:
+def _oldest(
+    places: Sequence[CardPlace], blocked: list[Session], broken: list[Agent]
+) -> datetime | None:
     """Return when the longest wait began; None if nothing waits."""
     since = [place.opened_at for place in places[:1]]
-    return min(since + [session.moved_at for session in blocked[:1]], default=None)
+    since += [session.moved_at for session in blocked[:1]]
+    return min(since + [vars(agent)["failing_since"] for agent in broken[:1]], default=None)
 
 
 @require_safe

@@ -11,7 +11,10 @@ from agents.models import Event, Session
 
 EVENTS = 20
 _NOT_SHOWN = ("output", "usage", "noted")
-_SESSION = ("agent", "status", "status_reason", "run_count", "last_seq", "agent__slug")
+_SESSION = (
+    *("agent", "status", "status_reason", "wake_at", "wake_cause", "run_count", "last_seq"),
+    "agent__slug",
+)
 #: The columns that the pane shows. Reading another one would cost a query per event.
 _SHOWN = (
     *("seq", "kind", "actor", "text", "html", "data", "created_at", "run__number"),

@@ -22,6 +22,7 @@ from asks.queue import places, queries
 from workspace.pages import fragments
 from workspace.pages.cards import markup
 from workspace.pages.owner_request import OwnerRequest, render_page
+from workspace.pages.standing import started_words, with_standing
 
 PAGE = 200
 """Events on one page of a thread."""
@@ -43,7 +44,7 @@ def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
         events=events,
         live=before is None,
         earlier=events[0].seq if events and events[0].seq > 1 else None,
-        cards=markup.ask_cards(places.places_of(mine), csrf=csrf),
+        cards=markup.ask_cards(places.places_of(mine), csrf=csrf, reader=request.user),
     )
 
 
@@ -130,19 +131,23 @@ def _not_sent(
 
 
 def _steer_session(
-    verb: Callable[..., object], done: Promise
+    verb: Callable[..., object], done: Promise, *, starts: bool = False
 ) -> Callable[[OwnerRequest, int], HttpResponse]:
     @require_POST
     def view(request: OwnerRequest, session_id: int) -> HttpResponse:
         found = _find(request, session_id)
         verb(session_id=found.pk, by=request.user)
-        messages.success(request, str(done).format(agent=found.agent.slug))
+        slug = found.agent.slug
+        words = started_words(str(done), slug) if starts else str(done).format(agent=slug)
+        messages.success(request, words)
         return redirect("session", found.pk)
 
     return view
 
 
-post_session_start = _steer_session(controls.start_session, gettext_lazy("{agent} is started."))
+post_session_start = _steer_session(
+    controls.start_session, gettext_lazy("{agent} is started."), starts=True
+)
 post_session_resume = _steer_session(controls.resume_session, gettext_lazy("{agent} is resumed."))
 post_session_stop = _steer_session(
     controls.stop_session,
@@ -151,9 +156,8 @@ post_session_stop = _steer_session(
 
 
 def _find(request: OwnerRequest, session_id: int) -> Session:
-    return get_object_or_404(
-        access.sessions_of(request.user).select_related("agent"), pk=session_id
-    )
+    mine = access.sessions_of(request.user).select_related("agent")
+    return with_standing([get_object_or_404(mine, pk=session_id)], request.user)[0]
 
 
 def _thread(found: Session, before: int | None) -> list[Event]:

@@ -17,12 +17,16 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from agents.lifecycle import WORKING, YOU_ARE_THE_BLOCKER, Cause, Outcome, RunStatus, Status
+from agents.lifecycle import Cause, Outcome, RunStatus
 from agents.models import Event
 from agents.text import key_order
 from asks.actions.difference import Piece
 from asks.models import Verdict
+from asks.policies.wording import WordingPart
+from workspace.health.banner import banner_of_page
+from workspace.health.look import recent_health
 from workspace.pages.cards.call_rows import CallRow, rows_of
+from workspace.pages.standing import standing_of
 from workspace.text import markdown, visible
 
 register = template.Library()
@@ -47,6 +51,7 @@ EVENT_PARTIALS = {
     **dict.fromkeys(("expired", "superseded"), "closed"),
     **dict.fromkeys(("message", "mail"), "message"),
     **dict.fromkeys(("mail_sent", "mail_lost", "state"), "plain"),
+    "grant_ended": "grant_ended",
 }
 
 #: Draws the text of an event whose kind is not in the table.
@@ -67,6 +72,16 @@ register.filter("plain", markdown.plain_text)
 def shown(value: str) -> str:
     """A value that an action is bound to: whole, every character visible, blank lines counted."""
     return visible.fold_blank_lines(visible.visible(value))
+
+
+@register.filter
+def code_spans(text: str) -> SafeString:
+    """A sentence of ours that names an action between backticks, with the action as code."""
+    before, _, rest = text.partition("`")
+    action, found, after = rest.rpartition("`")
+    if not found:
+        return format_html("{}", shown(text))
+    return format_html("{}<code>{}</code>{}", before, shown(action), after)
 
 
 @register.filter
@@ -97,6 +112,17 @@ def _with_its_end(text: str) -> SafeString | str:
 def changed_text(pieces: Iterable[Piece]) -> SafeString:
     """Return a changed text with its old and new parts marked. It adds no white space."""
     return markdown.assembled("".join(_changed_piece(piece) for piece in pieces))
+
+
+@register.simple_tag
+def headline_text(parts: Iterable[WordingPart]) -> SafeString:
+    """Return a headline in which every value is set apart from the words around it."""
+    return markdown.assembled("".join(_headline_part(part) for part in parts))
+
+
+def _headline_part(part: WordingPart) -> str:
+    text = " ".join(visible.visible(f"({part.text})").split())[1:-1]
+    return format_html("<bdi>{}</bdi>", text) if part.is_value else escape(text)
 
 
 def _changed_piece(piece: Piece) -> str:
@@ -169,17 +195,7 @@ def initials(name: str) -> str:
     return visible.visible_line(letters)[:2]
 
 
-@register.filter
-def tone(status: str) -> str:
-    """Which pill a session's status wears. Only `blocker` may use the signal colour."""
-    if status in YOU_ARE_THE_BLOCKER:
-        return "blocker"
-    return "live" if status in WORKING else "benign"
-
-
-@register.filter
-def status_words(status: str) -> str:
-    return str(Status(status).label) if status in Status.values else status
+register.filter("standing", standing_of)
 
 
 @register.simple_tag
@@ -200,6 +216,12 @@ def icon(name: str, size: int = 16) -> SafeString:
 def head_links() -> SafeString:
     """The style sheets and what else every page's head names: the same for all, so made once."""
     return markdown.assembled(render_to_string("parts/assets.html"))
+
+
+@register.simple_tag
+def health_banner() -> SafeString:
+    """What is wrong with this workspace; an empty place if nothing is."""
+    return banner_of_page(recent_health())
 
 
 @register.simple_tag(takes_context=True)

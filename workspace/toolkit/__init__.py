@@ -4,6 +4,7 @@ It does not depend on sessions, runs or models. ``workspace.protocols.eve`` runs
 defined with it. See docs/python-agents.md.
 """
 
+from asks.policies.wording import Wording
 from workspace.toolkit.agents import AgentDefinition, NoSuchAgent, agent_named
 from workspace.toolkit.approval import Needs, Proposal, always, never, once
 from workspace.toolkit.tools import BadInput, BadTool, Tool, ToolContext, ToolFailed, tool
@@ -18,6 +19,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolFailed",
+    "Wording",
     "agent_named",
     "always",
     "never",

@@ -15,6 +15,7 @@ from typing import Any, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
 
+from asks.policies.wording import UNSAID, Wording
 from workspace.toolkit.approval import Needs, never
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
@@ -63,6 +64,7 @@ class Tool:
     """A function that a model may call, its input, and when it needs approval.
 
     ``schema``: the JSON Schema (2020-12) of the input. ``seconds``: the time limit of a call.
+    ``wording``: how the card of an approval describes a call.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Tool:
     needs: Needs
     seconds: float | None = None
     context_name: str = ""
+    wording: Wording = UNSAID
 
     def checked(self, given: object) -> dict[str, Any]:
         """Return valid input as JSON, with all defaults filled in. Raises BadInput naming the field."""
@@ -102,6 +105,7 @@ def tool(
     name: str = "",
     description: str = "",
     seconds: float | None = None,
+    wording: Wording | None = None,
 ) -> Callable[[Function], Tool]: ...
 def tool(
     function: Function | None = None,
@@ -111,11 +115,13 @@ def tool(
     name: str = "",
     description: str = "",
     seconds: float | None = None,
+    wording: Wording | None = None,
 ) -> Tool | Callable[[Function], Tool]:
     """Make a function a tool. Raises BadTool if it cannot be one.
 
     ``needs_approval`` is ``never()``, ``once()``, ``always()`` or a predicate of a ``Proposal``.
     ``description`` defaults to the function's docstring. ``seconds`` limits the duration of a call.
+    ``wording`` describes a call to the person who approves it, with names of inputs in braces.
     """
 
     def make(function: Function) -> Tool:
@@ -124,6 +130,9 @@ def tool(
             raise BadTool(f"A tool cannot be named “{called}”.")
         hints, context = _hints(function, called)
         inputs, schema = _inputs(function, called, hints, context)
+        said = wording or UNSAID
+        if unknown := sorted(said.names() - set(schema.get("properties", {}))):
+            raise BadTool(f"The wording of “{called}” names no input: {', '.join(unknown)}.")
         return Tool(
             name=called,
             description=description or inspect.getdoc(function) or "",
@@ -133,6 +142,7 @@ def tool(
             needs=needs_approval or never(),
             seconds=seconds,
             context_name=context,
+            wording=said,
         )
 
     return make if function is None else make(function)

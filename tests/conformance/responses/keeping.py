@@ -170,9 +170,9 @@ def unrelated_result_alone_is_not_a_resume() -> None:
 
 
 @check
-def unrelated_result_beside_a_message_is_ignored() -> None:
+def unrelated_result_before_a_message_is_no_answer() -> None:
     paused = asking()
-    items = [{"role": "user", "content": "unrelated chat"}, *answer("load_ledger", "EU")]
+    items = [*answer("load_ledger", "EU"), {"role": "user", "content": "unrelated chat"}]
     other = create(previous_response_id=paused.id, input=items)
     assert "Reconciled" not in other.output_text
     assert envelope(other)["output"]["hitl_paused"] is False

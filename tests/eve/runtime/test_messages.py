@@ -70,12 +70,16 @@ def test_a_message_closes_the_question_before_its_turn_begins(owner: User) -> No
     assert kinds[-3:] == ["message", "withdrawn", "refused"]
 
 
-def test_an_approval_before_the_message_stands(owner: User, effects: list[Any]) -> None:
-    session = session_for(owner, Brain([refund()]))
+def test_a_message_after_an_approval_ends_it(owner: User, effects: list[Any]) -> None:
+    """Whoever writes may have thought again: the call is not made, and its model is told why."""
+    brain = Brain([refund()])
+    session = session_for(owner, brain)
     say(session, owner)
     verdict_on(open_asks(session)[0], owner, option="approve")
     say(session, owner, "Something else")
-    assert len(effects) == 1
+    assert effects == []
+    assert brain.told()["g1"] == texts.lapsed("A person wrote to the session.")
+    assert brain.heard()[-1] == "Something else"
 
 
 @pytest.mark.case("eve-partial")
@@ -87,7 +91,8 @@ def test_a_message_after_one_of_two_answers_passes_over_the_other(
     say(session, owner)
     approve(open_asks(session)[0], owner)
     say(session, owner, "Something else")
-    assert [done[1] for done in effects] == ["ch_1"]
+    assert effects == []
+    assert brain.told()["g1"] == texts.lapsed("A person wrote to the session.")
     assert brain.told()["g2"] == texts.IGNORED
 
 

@@ -1,4 +1,4 @@
-"""An answer and a message at the same moment: one of them is first, and it alone counts for the call."""
+"""An answer and a message at the same moment: whichever is first, the call is not made."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ def saying(session: Session, owner: User) -> Any:
     return partial(messages.post_message, session_id=session.pk, by=owner, text="Explain first.")
 
 
-def test_an_answer_that_is_first_runs_the_call_and_the_message_is_told_with_it(
+def test_an_answer_that_is_first_is_kept_and_the_message_ends_its_approval(
     session: Session, owner: User, brain: Brain, effects: list[Any]
 ) -> None:
     (asked,) = open_asks(session)
     raced = race(approving(asked, owner), saying(session, owner))
     assert isinstance(raced.first, Answered)
     carry_all()
-    assert len(effects) == 1
+    assert effects == []
+    assert brain.told()["g1"] == texts.lapsed("A person wrote to the session.")
     assert "Explain first." in brain.heard()[-1]
 
 

@@ -13,13 +13,14 @@ from agents.registration import register_agent
 from agents.running import runtime
 from agents.text import json_input
 from asks.retirement import retire_agent
+from workspace.local.address import base_url
 from workspace.management.database_command import DatabaseCommand
 
 
 class Command(DatabaseCommand):
     help = (
         "Connect an agent: agent add SLUG --owner USER -- COMMAND … for a local command, "
-        "agent connect SLUG --owner USER --runtime KEY --settings JSON for another protocol. "
+        "agent connect SLUG --owner USER --runtime KEY --options JSON for another protocol. "
         "Retire one for good: agent retire SLUG --by USER"
     )
 
@@ -32,9 +33,8 @@ class Command(DatabaseCommand):
         connect = verbs.add_parser("connect", help="connect an agent that speaks another protocol")
         _describe(connect)
         connect.add_argument("--runtime", required=True, choices=runtime.runtime_keys())
-        connect.add_argument(
-            "--settings", default="{}", help="the settings of the runtime, as JSON"
-        )
+        # Not --settings: Django takes that from every command line, as a module's name.
+        connect.add_argument("--options", default="{}", help="the settings of the runtime, as JSON")
         _say_when(connect)
         retire = verbs.add_parser("retire", help="end its sessions and withdraw its questions")
         retire.add_argument("slug", help="the agent's short name")
@@ -73,7 +73,7 @@ class Command(DatabaseCommand):
         except ValidationError as error:
             raise CommandError(_in_words(error)) from error
         state = "started" if options["start"] else "connected; start it on its page"
-        self.stdout.write(f"{agent.slug} is {state}: /agents/{agent.slug}/")
+        self.stdout.write(f"{agent.slug} is {state}: {base_url()}/agents/{agent.slug}/")
 
 
 def _describe(add: ArgumentParser) -> None:
@@ -118,11 +118,11 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
         env = dict(_pair(entry) for entry in options["env"])
         return {name: options[name] for name in ("command", "cwd", "format")} | {"env": env}
     try:
-        value = json_input.read_json(options["settings"])
+        value = json_input.read_json(options["options"])
     except ValueError as error:
-        raise CommandError(f"--settings is not JSON: {error}.") from error
+        raise CommandError(f"--options is not JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise CommandError("--settings must be a JSON object, such as {}.")
+        raise CommandError("--options must be a JSON object, such as {}.")
     return value
 
 

@@ -1,14 +1,12 @@
 """`manage.py signin_link USER`: print a one-time sign-in link."""
 
-import os
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError, CommandParser
 
 from workspace.accounts.sign_in_links import issue_path
-from workspace.local.lock import running_ports
+from workspace.local.address import base_url
 from workspace.management.database_command import DatabaseCommand
 
 
@@ -28,9 +26,3 @@ class Command(DatabaseCommand):
         if user is None:
             raise CommandError(f"There is no active user {options['user']}.")
         self.stdout.write(options["base_url"].rstrip("/") + issue_path(user))
-
-
-def base_url() -> str:
-    """Return the address on this machine: of PORT, else of the `up` of this state folder."""
-    running = running_ports(settings.STATE_DIR) or [8000]
-    return f"http://127.0.0.1:{os.environ.get('PORT') or running[0]}"

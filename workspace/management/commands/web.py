@@ -1,12 +1,15 @@
 """`manage.py web`: run the web process with pages and live streams."""
 
+import contextlib
 import os
 import socket
 from typing import Any
 
 from daphne.cli import CommandLineInterface
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from workspace.local.lock import InstanceLock
 from workspace.local.port import PortError, address_for_people, open_port
 
 CLOSE_SECONDS = "2"  # before a socket's consumer is cancelled
@@ -35,7 +38,12 @@ class Command(BaseCommand):
             listener = open_port(options["host"], options["port"])
         except PortError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Listening on {address_for_people(listener)}")
+        address = address_for_people(listener)
+        with contextlib.suppress(OSError):
+            lock = InstanceLock(settings.STATE_DIR, listener.getsockname()[1])
+            if lock.take():
+                lock.name_address(address)
+        self.stdout.write(f"Listening on {address}")
         self.stdout.flush()
         serve(listener.detach())
 

@@ -14,10 +14,14 @@ from django.db.models import Count, F, OuterRef, Prefetch, QuerySet, Subquery
 
 from agents.models import Agent
 from agents.text import key_order
+from agents.text.canonical_json import Json
 from asks.actions import editing
 from asks.lifecycle import AskKind, Meaning, Style
-from asks.models import Ask, Gate
-from workspace.pages.cards import proposals
+from asks.models import Ask, Gate, Option
+from asks.policies import terms
+from asks.policies.terms import AskTerms
+from asks.policies.wording import WordingPart
+from workspace.pages.cards import headline, proposals
 from workspace.pages.cards.call_rows import CallRow, rows_of, value_in_words
 from workspace.pages.cards.edit_form import EditField
 from workspace.pages.cards.rules import ChangeFacts, RuleFacts, changes_of, rules_of
@@ -52,6 +56,8 @@ class ActionFacts:
     """The exact action, and the binding sent with an answer."""
 
     operation: str
+    headline: tuple[WordingPart, ...]
+    reversible: bool | None
     rows: tuple[CallRow, ...]
     changed: int
     total: int
@@ -165,21 +171,11 @@ def facts_of(ask: Ask) -> AskFacts:
         age=age(ask.opened_at),
         expires_at=ask.expires_at,
         prompt_html=ask.prompt_html,
-        is_long=_is_long(ask.prompt),
-        options=tuple(
-            OptionFacts(
-                option.key,
-                option.label,
-                option.detail,
-                option.style,
-                rules.wants_reason(option.style, option.meaning),
-                denies=option.meaning == Meaning.DENY,
-            )
-            for option in ask.options.all()
-        ),
+        is_long=gate is not None or _is_long(ask.prompt),
+        options=options_of(ask, rules),
         free_text=ask.free_text,
         money_critical=ask.money_critical,
-        action=_action(gate, _gate_before(ask), said=ask.prompt) if gate else None,
+        action=_action(ask, gate) if gate else None,
         requested=_in_words(requested),
         added=_in_words(
             {
@@ -193,6 +189,29 @@ def facts_of(ask: Ask) -> AskFacts:
         rules=rules,
         changes=changes_of(ask),
         imported=ask.imported,
+    )
+
+
+def options_of(ask: Ask, rules: RuleFacts, params: Json = None) -> tuple[OptionFacts, ...]:
+    """Return the offered answers in the words of their buttons, for these params or the bound ones."""
+    kept, gate, offered = terms.terms_of(ask), gate_facts(ask), list(ask.options.all())
+    if params is None and gate is not None:
+        params = editing.asked_params(gate)
+    return tuple(_option(option, offered, kept, rules, params) for option in offered)
+
+
+def _option(
+    option: Option, offered: list[Option], kept: AskTerms, rules: RuleFacts, params: Json
+) -> OptionFacts:
+    label = headline.label_of(option, offered, kept.words, params)
+    style = terms.style_of(option, kept)
+    return OptionFacts(
+        option.key,
+        label,
+        headline.detail_of(option, label),
+        style,
+        rules.wants_reason(style, option.meaning),
+        denies=option.meaning == Meaning.DENY,
     )
 
 
@@ -240,14 +259,17 @@ def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
     )
 
 
-def _action(gate: Gate, before: Gate | None, *, said: str) -> ActionFacts:
+def _action(ask: Ask, gate: Gate) -> ActionFacts:
     """Return the action as the card shows it; a value equal to the question is left out."""
-    params = editing.asked_params(gate)
+    params, before, said = editing.asked_params(gate), _gate_before(ask), ask.prompt
+    words = terms.terms_of(ask).words
     found = rows_of(params, editing.asked_params(before)) if before else rows_of(params)
     rows = tuple(row for row in found if row.value != said)
     values = [row for row in rows if not row.is_group]
     return ActionFacts(
         operation=gate.operation,
+        headline=headline.headline_of(words, gate.operation, params, said=said),
+        reversible=words.reversible,
         rows=rows,
         changed=len({row.path for row in values if row.sign}),
         total=len({row.path for row in values}),

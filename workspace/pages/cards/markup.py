@@ -1,7 +1,8 @@
 """The HTML of the queue's cards in every state.
 
-The HTML of an untouched card is cached until its version changes. The CSRF token and the name note
-differ between readers; they fill slots whose random names no agent can guess.
+The HTML of an untouched card is cached until its version changes. The CSRF token, the name note and
+what the reader answered before differ between readers; they fill slots whose random names no agent
+can guess.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
@@ -19,6 +21,7 @@ from agents.models import Event, Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation
 from asks.queue import queries
+from asks.queue.earlier_answers import ACTION, EarlierAnswers, Likeness, earlier_answers
 from asks.queue.places import CardPlace
 from workspace.pages.cards.edit_form import EditField
 from workspace.pages.cards.facts import AskFacts, OptionFacts, facts_of, with_past
@@ -36,6 +39,7 @@ _CSRF_SLOT = secrets.token_hex(16)
 _NAME_SLOT = secrets.token_hex(16)
 _WHOLE_SLOT = secrets.token_hex(16)
 _FOLD = re.compile(r"(<details[^<>]*\sdata-fold\b)")
+_EARLIER_SLOT = secrets.token_hex(16)
 _remembered: dict[Key, str] = {}
 
 
@@ -64,18 +68,22 @@ class CardState:
 
 
 def ask_card(
-    facts: AskFacts, *, csrf: str, state: CardState | None = None, name: str = ""
+    facts: AskFacts,
+    *,
+    csrf: str,
+    state: CardState | None = None,
+    name: str = "",
+    earlier: str = "",
 ) -> SafeString:
     """Render the card of an open ask.
 
     `csrf` is empty for a card that a socket sends: the page has the token. `name` is HTML that says
-    in whose name the reader answers, if not in their own.
+    in whose name the reader answers, if not in their own, and `earlier` HTML that says what they
+    answered to the same question before.
     """
-    state = state or CardState()
-    html = _render(
-        "cards/ask.html", ask=facts, state=state, csrf=csrf, in_whose_name=name, whole=_WHOLE_SLOT
-    )
-    return _unfolded(html) if state.confirming else _mark_folds(html)
+    shown = {"ask": facts, "state": state or CardState(), "in_whose_name": name}
+    html = _render("cards/ask.html", csrf=csrf, earlier_answers=earlier, whole=_WHOLE_SLOT, **shown)
+    return _unfolded(html) if state and state.confirming else _mark_folds(html)
 
 
 def _unfolded(html: str) -> SafeString:
@@ -88,6 +96,14 @@ def _mark_folds(html: str) -> SafeString:
     return assembled(html.replace(_WHOLE_SLOT, "" if _FOLD.search(html) else "1"))
 
 
+def earlier_note(earlier: EarlierAnswers | None, likeness: str) -> SafeString:
+    """Render what the reader answered to the same question before; empty if nothing."""
+    if earlier is None:
+        return SafeString()
+    is_action = likeness.startswith(ACTION)
+    return _render("cards/_earlier_answers.html", earlier=earlier, is_action=is_action)
+
+
 def name_note(username: str | None, until: datetime | None) -> SafeString:
     """Render in whose name the reader answers; empty without a delegation."""
     if username is None:
@@ -95,20 +111,31 @@ def name_note(username: str | None, until: datetime | None) -> SafeString:
     return _render("cards/_in_the_name_of.html", username=username, until=until)
 
 
-def ask_cards(places: Sequence[CardPlace], *, csrf: str) -> list[SafeString]:
-    """Render the untouched cards at these places: two queries for uncached ones, otherwise none.
+def ask_cards(
+    places: Sequence[CardPlace], *, csrf: str, reader: AbstractBaseUser
+) -> list[SafeString]:
+    """Render the untouched cards at these places: one query, and two more for uncached ones.
 
     One more query if the reader answers in somebody else's name.
     """
     keys = {place.pk: _key(place) for place in places}
     _remember([pk for pk, key in keys.items() if key not in _remembered])
     notes = _name_notes(places)
+    before = earlier_answers(reader, [_likeness(place) for place in places])
     found = ((place, _remembered.get(keys[place.pk])) for place in places)
     return [
-        assembled(html.replace(_CSRF_SLOT, csrf).replace(_NAME_SLOT, notes[place.by_delegation]))
+        assembled(
+            html.replace(_CSRF_SLOT, csrf)
+            .replace(_NAME_SLOT, notes[place.by_delegation])
+            .replace(_EARLIER_SLOT, earlier_note(before.get(_likeness(place)), place.likeness))
+        )
         for place, html in found
         if html
     ]
+
+
+def _likeness(place: CardPlace) -> Likeness:
+    return place.agent_id, place.likeness
 
 
 def _key(place: CardPlace) -> Key:
@@ -134,7 +161,12 @@ def _remember(missing: list[int]) -> None:
         _remembered.clear()
     for ask in with_votes(with_past(queries.with_card_facts(Ask.objects.filter(pk__in=missing)))):
         place = CardPlace(ask.pk, ask.opened_at, ask.session_id, ask.card_version)
-        card = ask_card(facts_of(ask), csrf=_CSRF_SLOT, name=SafeString(_NAME_SLOT))
+        card = ask_card(
+            facts_of(ask),
+            csrf=_CSRF_SLOT,
+            name=SafeString(_NAME_SLOT),
+            earlier=SafeString(_EARLIER_SLOT),
+        )
         _remembered[_key(place)] = str(card)
 
 

@@ -16,9 +16,11 @@ from asks.actions.schema import UNUSABLE, Flaw
 from asks.lifecycle import Meaning
 from asks.models import Ask, Gate, Option
 from asks.policies import terms
+from asks.policies.wording import WordingPart
 from workspace.pages.cards import edit_form
 from workspace.pages.cards.call_rows import CallRow, rows_of
 from workspace.pages.cards.edit_form import EditField
+from workspace.pages.cards.headline import headline_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class ProposedChange:
     rows: tuple[CallRow, ...]
     json: str
     short_hash: str
+    headline: tuple[WordingPart, ...]
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,12 @@ class AnswerProposal:
             tuple(rows_of(self.params, editing.asked_params(self.gate))),
             json.dumps(self.params, ensure_ascii=False),
             f"{digest[:4]} {digest[4:8]}",
+            headline_of(
+                terms.terms_of(self.gate.ask).words,
+                self.gate.operation,
+                self.params,
+                said=self.gate.ask.prompt,
+            ),
         )
 
 

@@ -25,6 +25,11 @@ def permanent_failure(error: str) -> Ended:
     return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=True)
 
 
+def end_unstartable(error: str) -> Ended:
+    """Build the end of a turn that did not start, because what the settings name is unusable."""
+    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=error, give_up=True, cannot_start=True)
+
+
 def settings_of(turn: Turn, kind: type[S]) -> S:
     """Return the agent's settings. Raises TurnEnded if they are invalid, and names the field."""
     try:
@@ -33,7 +38,7 @@ def settings_of(turn: Turn, kind: type[S]) -> S:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"])) or "settings"
         error_text = f"The agent's settings are not usable. {where}: {problem['msg']}."
-        raise TurnEnded(permanent_failure(error_text)) from error
+        raise TurnEnded(end_unstartable(error_text)) from error
 
 
 def check_attempts(turn: Turn, most: int) -> None:

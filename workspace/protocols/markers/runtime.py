@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 from agents.lifecycle import Outcome
+from agents.mending.checks import Finding, check_command
 from agents.running.capsule import write_capsule
 from agents.running.processes import (
     Command,
@@ -39,6 +41,16 @@ class MarkersRuntime:
         """``books`` creates the record of grants for a turn."""
         self._books = books
 
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = MarkersSettings.model_validate(settings)
+        return check_command(
+            checked.command, cwd=checked.cwd, env=checked.env, env_allow=checked.env_allow
+        )
+
+    def show_prompt(self, turn: Turn) -> str:
+        """Return the prompt that the turn's command would read."""
+        return write_capsule(turn, closing=closing_text(turn.agent.slug))
+
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, MarkersSettings)
@@ -66,7 +78,7 @@ async def _run(command: Command, reader: OutputReader) -> AsyncGenerator[TurnEve
                     for turn_event in reader.hear(event.text):
                         yield turn_event
     except CouldNotStartError as error:
-        yield _failed(str(error))
+        yield Ended(outcome=Outcome.RETRYABLE_ERROR, error=str(error), cannot_start=True)
 
 
 def _command(turn: Turn, settings: MarkersSettings, folder: Path, grants: str) -> Command:
@@ -80,7 +92,3 @@ def _command(turn: Turn, settings: MarkersSettings, folder: Path, grants: str) -
         wall_clock_seconds=settings.wall_clock_seconds,
         output_limit_bytes=settings.output_limit_bytes,
     )
-
-
-def _failed(message: str) -> Ended:
-    return Ended(outcome=Outcome.RETRYABLE_ERROR, error=message)

@@ -79,6 +79,42 @@ def no_previous(public_id: str) -> ResponsesProblem:
     )
 
 
+def no_such_item(item_id: str) -> ResponsesProblem:
+    return ResponsesProblem(
+        400, f"Item with id '{item_id}' not found.", code="item_not_found", param="input"
+    )
+
+
+def no_previous_named() -> ResponsesProblem:
+    return ResponsesProblem(
+        400,
+        "An answer names the response that asked: send previous_response_id.",
+        code="previous_response_id_required",
+        param="previous_response_id",
+    )
+
+
+def no_such_approval(request_id: str) -> ResponsesProblem:
+    return ResponsesProblem(
+        400,
+        f"No approval request found with id '{request_id}'.",
+        code="approval_request_not_found",
+        param="input",
+    )
+
+
+def no_such_endpoint() -> ResponsesProblem:
+    return ResponsesProblem(
+        404, "This part of the protocol is not served here.", code="unsupported_endpoint"
+    )
+
+
+def no_tool_output(call_id: str) -> ResponsesProblem:
+    return ResponsesProblem(
+        400, f"No tool output found for function call {call_id}.", param="input"
+    )
+
+
 def no_tool_call(call_id: str) -> ResponsesProblem:
     return ResponsesProblem(
         400, f"No tool call found for function call output with call_id {call_id}.", param="input"

@@ -22,6 +22,18 @@ class ResponseStatus(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
 
+class Steps(models.TextChoices):
+    """How the steps of the agent's work are shown to its caller.
+
+    A client runs every function call that names one of its own tools. So a finished step is a call
+    only for callers that have no tools.
+    """
+
+    CALLS = "calls", "Function calls"
+    REASONING = "reasoning", "Summaries of the agent's reasoning"
+    COMMENTARY = "commentary", "Messages"
+
+
 UNDER_WAY = (ResponseStatus.QUEUED, ResponseStatus.IN_PROGRESS)
 
 
@@ -64,9 +76,7 @@ class Response(models.Model):
     status = models.CharField(max_length=12, choices=ResponseStatus.choices)
     background = models.BooleanField(default=False)
     stored = models.BooleanField(default=True)
-    commentary = models.BooleanField(
-        default=False, help_text="Steps are told as messages instead of function calls."
-    )
+    steps = models.CharField(max_length=12, choices=Steps.choices, default=Steps.CALLS)
     confidential = models.BooleanField(default=False)
     paused = models.BooleanField(default=False, help_text="It ended with a question.")
     let_go = models.BooleanField(default=False, help_text="Its question was closed unanswered.")

@@ -149,10 +149,11 @@ class ResponsesSettings(BaseModel):
         description="The brain's prompt, with {contract}, {mission}, {notes}, {conversation}, "
         "{request} and {answers_clause} in it. Empty: the usual one.",
     )
-    steps: Literal["calls", "commentary"] = Field(
+    steps: Literal["calls", "reasoning", "commentary"] = Field(
         default="calls",
-        description="How callers are told of steps: as function calls, or as messages, which "
-        "programs that run function calls themselves need.",
+        description="How callers are told of steps: as function calls, as summaries of reasoning, or "
+        "as messages. A caller with tools of its own is never told of them as function calls, unless "
+        "it asks for that.",
     )
     request_may_tighten: bool = Field(
         default=False,

@@ -7,6 +7,7 @@ keep fields that they do not know.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,11 @@ from workspace.protocols.responses.server.ids import new_id
 
 REQUEST_INFO = "request_info"
 """A function call of this name is a question, whatever its call_id is."""
+REQUEST_APPROVAL = "request_approval"
+"""A function call of this name asks whether an action may run."""
+OUR_LABEL = "needs-you"
+"""An MCP tool with this label asks for approvals in the shape of that protocol."""
+QUESTIONS = (REQUEST_INFO, REQUEST_APPROVAL)
 
 Json = dict[str, Any]
 
@@ -30,11 +36,14 @@ def response_object(
     model: str,
     status: str,
     background: bool,
-    stored: bool,
     previous: str | None,
     said: Json,
+    ignored: Sequence[str] = (),
 ) -> Json:
-    """Return a response without output. ``said`` are the caller's fields that are echoed."""
+    """Return a response without output.
+
+    ``said`` are the caller's fields that are repeated, and ``ignored`` names those without effect.
+    """
     return {
         "id": public_id,
         "object": "response",
@@ -55,20 +64,26 @@ def response_object(
         "reasoning": {"effort": None, "summary": None},
         "safety_identifier": None,
         "service_tier": "default",
-        "store": stored,
+        "store": True,
         "temperature": 1.0,
         "text": {"format": {"type": "text"}},
-        "tool_choice": "auto",
+        "tool_choice": said.get("tool_choice") or "auto",
         "tools": said.get("tools") or [],
         "top_logprobs": 0,
         "top_p": 1.0,
         "presence_penalty": 0.0,
         "frequency_penalty": 0.0,
-        "truncation": "disabled",
+        "truncation": "auto",
         "usage": None,
         "user": said.get("user"),
         "metadata": said.get("metadata") or {},
+        "envelope": {"status": "running", "ignored": list(ignored)},
     }
+
+
+def said_in(body: Json) -> Json:
+    """Return the caller's fields that a response repeats, without its metadata."""
+    return {name: body.get(name) for name in ("tools", "tool_choice", "user", "instructions")}
 
 
 def function_call(item_id: str, *, name: str, call_id: str, arguments: str, status: str) -> Json:
@@ -92,6 +107,26 @@ def message(item_id: str, *, text: str | None, status: str, phase: str = "") -> 
         "content": [] if text is None else [output_text(text)],
     }
     return item | {"phase": phase} if phase else item
+
+
+def approval_request(item_id: str, *, name: str, arguments: str) -> Json:
+    return {
+        "type": "mcp_approval_request",
+        "id": item_id,
+        "server_label": OUR_LABEL,
+        "name": name,
+        "arguments": arguments,
+    }
+
+
+def reasoning(item_id: str, *, text: str | None, status: str) -> Json:
+    """Return a summary of the agent's reasoning. Without text it has not begun."""
+    summary = [] if text is None else [summary_text(text)]
+    return {"type": "reasoning", "id": item_id, "summary": summary, "status": status}
+
+
+def summary_text(text: str) -> Json:
+    return {"type": "summary_text", "text": text}
 
 
 def output_text(text: str) -> Json:
@@ -122,11 +157,18 @@ def question_arguments(
 
 
 def envelope(
-    status: str, *, paused: bool, cost: Decimal | None, chain_cost: Decimal, turns: int
+    status: str,
+    *,
+    paused: bool,
+    cost: Decimal | None,
+    chain_cost: Decimal,
+    turns: int,
+    ignored: Sequence[str],
 ) -> Json:
     """Return the envelope. ``status`` is ok, awaiting_human, failed or cancelled."""
     return {
         "status": status,
+        "ignored": list(ignored),
         "output": {"hitl_paused": paused},
         "cost_usd": float(cost or 0),
         "chain": {"turns": turns, "cost_usd": float(chain_cost)},

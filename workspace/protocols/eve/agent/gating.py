@@ -6,16 +6,20 @@ from agents.models import Session
 from agents.text.canonical_json import Json
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import Meaning
-from asks.models import Ask, Verdict
+from asks.models import Ask, GrantState, Verdict
 from asks.policies import versions
 
 
 def approved_tools(session_id: int) -> frozenset[str]:
-    """Return the names of the tools that a person has explicitly approved in a session."""
+    """Return the names of the tools that a person has explicitly approved in a session.
+
+    An approval that ended before it was used does not count.
+    """
     approving = Verdict.objects.filter(
         ask__session=session_id, ask__context__has_key="eve", meaning=Meaning.APPROVE
     )
-    return frozenset(approving.values_list("ask__gate__operation", flat=True))
+    good = approving.exclude(ask__grant__state__in=(GrantState.LAPSED, GrantState.WITHDRAWN))
+    return frozenset(good.values_list("ask__gate__operation", flat=True))
 
 
 def policy_asks(session_id: int, operation: str, params: Json) -> bool:

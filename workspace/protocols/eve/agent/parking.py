@@ -10,6 +10,7 @@ from typing import Any, Literal
 from asks.actions import binding
 from asks.drafts import ActionDraft, AskDraft, OptionDraft, validation
 from asks.lifecycle import AskKind, Meaning, Style
+from asks.policies.wording import UNSAID
 from workspace.protocols.eve.agent.questions import EveQuestion
 from workspace.toolkit import Tool
 
@@ -58,7 +59,11 @@ def draft_of(parked: Parked, tool: Tool | None = None) -> AskDraft:
 
 def _approval(parked: Parked, tool: Tool | None) -> AskDraft:
     action = ActionDraft(
-        parked.tool_name, parked.input, always_asks=True, schema=tool.schema if tool else None
+        parked.tool_name,
+        parked.input,
+        always_asks=True,
+        schema=tool.schema if tool else None,
+        wording=tool.wording if tool else UNSAID,
     )
     return AskDraft(
         request_key=parked.request_key,

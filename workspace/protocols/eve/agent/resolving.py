@@ -13,7 +13,7 @@ from agents.db.statements import Prepared
 from asks import raising
 from asks.actions import binding, interrupted
 from asks.lifecycle import AskStatus, Meaning
-from asks.models import Ask, Effect, EffectEnd, Grant, Redemption, Verdict
+from asks.models import Ask, Effect, EffectEnd, Grant, GrantEnd, GrantState, Redemption, Verdict
 from workspace.protocols.eve.agent import texts
 from workspace.protocols.eve.agent.parking import Parked
 from workspace.protocols.eve.models import EveResult
@@ -128,6 +128,9 @@ def _answer(verdict: Verdict) -> dict[str, str]:
 
 def _granted(parked: Parked, grant: Grant, verdict: Verdict) -> Resolved:
     taken: Redemption | None = getattr(grant, "redemption", None)
+    if grant.state in (GrantState.LAPSED, GrantState.WITHDRAWN):
+        words = texts.lapsed(GrantEnd(grant.end).label)
+        return Resolved(parked, ResolutionState.REFUSED, words=words)
     if taken is None:
         params = binding.restore_params(grant.params)
         by = verdict.decided_by.get_username()

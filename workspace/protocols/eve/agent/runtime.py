@@ -22,12 +22,14 @@ from pydantic import BaseModel
 from agents.claims import ClaimLost
 from agents.db.retrying import in_database, once_in_database
 from agents.lifecycle import Outcome
+from agents.mending.checks import Finding
 from agents.running.runtime import Ended, Turn, TurnEvent, Usage
 from workspace.protocols.common import model_registry
+from workspace.protocols.common.settings_checks import note_model
 from workspace.protocols.common.turn_settings import (
     TurnEnded,
     check_attempts,
-    permanent_failure,
+    end_unstartable,
     settings_of,
 )
 from workspace.protocols.eve.agent import conversation, ignoring, prompts
@@ -60,6 +62,19 @@ class EveRuntime:
     def __init__(self, read: Reader = in_database, once: Reader = once_in_database) -> None:
         self._read, self._once = read, once
 
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        """Import the definition, as a turn would, and prepare its model."""
+        checked = EveSettings.model_validate(settings)
+        try:
+            definition = agent_named(checked.agent)
+        except (NoSuchAgent, BadTool) as error:
+            return [Finding("agent", str(error))]
+        try:
+            _model(checked, definition)
+        except model_registry.NoSuchModel as error:
+            return [note_model(checked.model, error)]
+        return []
+
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, EveSettings)
@@ -70,7 +85,7 @@ class EveRuntime:
             yield over.ended
             return
         except (NoSuchAgent, BadTool, model_registry.NoSuchModel) as error:
-            yield permanent_failure(str(error))
+            yield end_unstartable(str(error))
             return
         go = _Go(turn, settings, definition, model, read=self._read, once=self._once)
         async with aclosing(_events_of(go.take)) as events:

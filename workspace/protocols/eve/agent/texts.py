@@ -29,6 +29,14 @@ def denied(note: str) -> str:
     return f"{DENIED} The person who denied it wrote: {quoted(note)}"
 
 
+def lapsed(why: object) -> str:
+    """Report that an approval ended before its call was made."""
+    return (
+        f"The tool was not run: its approval was not used and has lapsed. {why} "
+        "Call it again if it is still needed; a person is then asked again."
+    )
+
+
 def withdrawn(reason: str) -> str:
     """Report that a person withdrew the question."""
     text = "The request was withdrawn. Nothing was approved and the tool was not run."

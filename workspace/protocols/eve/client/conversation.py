@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from agents.lifecycle import Outcome
 from agents.running.runtime import Ended, Given, Ignored, Started, Turn, TurnEvent, Usage
 from asks.drafts import request_keys
+from workspace.protocols.common import ended_approvals
 from workspace.protocols.common.http_client import GarbledReply, Json, PermanentError, ServerAway
 from workspace.protocols.common.memory import digest_given, load_memory
 from workspace.protocols.common.turn_settings import TurnEnded
@@ -35,6 +36,7 @@ WAITS = "Nothing was sent. The agent waits for an answer."
 HELD = "The agent waits for an answer. Your message is kept and sent after that."
 ENDED = "Ended by the owner. Nothing more was sent."
 ELSEWHERE = "it was answered there already ({}); your answer was not sent"
+LAPSED = "The approval has ended and was not sent. {}"
 #: How often to send while the server is briefly unavailable, and the longest wait between, in
 #: seconds.
 TRIES, SHORT = 5, 5.0
@@ -109,7 +111,9 @@ class EveConversation:
         """Send the answers to requests that still wait there, all at once."""
         sending: dict[str, Given] = {}
         for key, answer in given.answers.items():
-            if key in self.memory.pending:
+            if key in self.memory.pending and (why := ended_approvals.why_ended(answer)):
+                self.endings.not_taken[key] = LAPSED.format(why)
+            elif key in self.memory.pending:
                 sending[key] = answer
             elif key not in self.endings.not_taken:
                 how = self._hearing.resolved.get(key, "answered")

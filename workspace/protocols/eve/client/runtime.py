@@ -15,7 +15,9 @@ import httpx
 from pydantic import BaseModel
 
 from agents.db.retrying import in_database
+from agents.mending.checks import Finding
 from agents.running.runtime import Turn, TurnEvent
+from workspace.protocols.common.settings_checks import check_server
 from workspace.protocols.common.time_limit import with_deadline
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.eve.client.conversation import EveConversation
@@ -31,10 +33,15 @@ class RemoteEveRuntime:
     """Drive a remote agent. ``read`` does database work from the event loop."""
 
     key = KEY
+    hands_over_approvals = True
     settings_model: type[BaseModel] = EveRemoteSettings
 
     def __init__(self, read: Reader = in_database) -> None:
         self._read = read
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = EveRemoteSettings.model_validate(settings)
+        return check_server(checked.base_url, checked.key_variable)
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:

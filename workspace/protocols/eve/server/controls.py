@@ -94,6 +94,7 @@ def reset_locked(session: LockedSession, key: ApiKey, reason: str) -> None:
         transitions.move_run(session, run, RunStatus.CANCELLED)
     why = f"Ended by its caller: {reason}" if reason.strip() else "Ended by its caller."
     session.state, session.state_reason = SessionState.ENDED, why[:300]
+    transitions.set_failing(session, failing=False)
     wakes.rest_session(session, wakes.resting_cause(session))
     record_event(session, "state", actor=actor_of(key), text=why)
     transitions.store_status(session, None)

@@ -15,9 +15,11 @@ from pydantic import BaseModel
 
 from agents.db.retrying import in_database
 from agents.lifecycle import Outcome
+from agents.mending.checks import Finding, check_folder
 from agents.running.runtime import Ended, Turn, TurnEvent
 from agents.text import json_input
 from asks.drafts import AskDraft
+from workspace.protocols.common.settings_checks import note_model
 from workspace.protocols.common.turn_settings import TurnEnded, check_attempts, settings_of
 from workspace.protocols.leaf import wire
 from workspace.protocols.leaf.agent import brains, texts
@@ -51,6 +53,7 @@ class LeafRuntime:
     """Run the built-in reviewing agent. ``read`` runs database work from the event loop."""
 
     key = "leaf"
+    hands_over_approvals = True
     settings_model: type[BaseModel] = LeafSettings
 
     def __init__(self, read: Reader = in_database) -> None:
@@ -59,6 +62,17 @@ class LeafRuntime:
     def read_ahead(self, turn: Turn) -> SessionLog:
         """Read the session's gates. The first turn has none: a gate is raised when a turn ends."""
         return state.read_log(turn.session_id) if turn.number > 1 else SessionLog(())
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = LeafSettings.model_validate(settings)
+        found = check_folder("workspace", checked.workspace)
+        found += check_folder("volume", checked.volume)
+        for name in [checked.model, *checked.models.values()]:
+            try:
+                brains.model_named(name)
+            except brains.NoSuchModel as error:
+                found.append(note_model(name, error))
+        return found
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:

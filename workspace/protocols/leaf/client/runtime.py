@@ -17,9 +17,11 @@ import httpx
 from pydantic import BaseModel
 
 from agents.lifecycle import Outcome
+from agents.mending.checks import Finding
 from agents.running.runtime import Ended, Given, Ignored, Step, Turn, TurnEvent
-from workspace.protocols.common import turn_endings
+from workspace.protocols.common import ended_approvals, turn_endings
 from workspace.protocols.common.http_client import PermanentError, ServerAway
+from workspace.protocols.common.settings_checks import check_server
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.leaf.agent.runtime import WHAT_TO_REVIEW, item_of
 from workspace.protocols.leaf.client import owner_asks
@@ -34,10 +36,15 @@ class RemoteLeafRuntime:
     """Drive a remote harness."""
 
     key = "leaf-remote"
+    hands_over_approvals = True
     settings_model: type[BaseModel] = RemoteLeafSettings
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = RemoteLeafSettings.model_validate(settings)
+        return check_server(checked.base_url, checked.key_variable)
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
@@ -108,6 +115,8 @@ class _HarnessTurn:
             return "", self.memory.unsent
         last = verdicts[-1]
         choice = str(last.data.get("option", ""))
+        if ended_approvals.why_ended(last):
+            return "", None  # the harness still waits at its gate, and a person is asked again
         if choice in (APPROVE, REJECT, ABORT):
             return choice, _decision(last, choice)
         return choice, self.memory.unsent

@@ -10,7 +10,7 @@ from agents.lifecycle import RunStatus, SessionState
 from agents.models import Run, Session
 from asks.drafts import ActionDraft, AskDraft, OptionDraft
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
-from asks.models import Gate, Verdict
+from asks.models import Ask, Gate, Grant, GrantState, Verdict
 from workspace.protocols.leaf.agent.gates import GateRequest, GateState, state_of
 from workspace.protocols.leaf.server.facts import LeafFacts
 from workspace.protocols.leaf.wire import ABORT, APPROVE, REJECT, GateDecision, validate_decision
@@ -70,10 +70,10 @@ class SessionLog:
     @property
     def is_withheld(self) -> bool:
         """Tell whether the last gate was closed without a decision: nothing was approved."""
-        return bool(self.gates) and self.gates[-1].ask.status in (
-            AskStatus.WITHDRAWN,
-            AskStatus.EXPIRED,
-        )
+        if not self.gates:
+            return False
+        last = self.gates[-1].ask
+        return last.status in (AskStatus.WITHDRAWN, AskStatus.EXPIRED) or _has_lapsed(last)
 
     @property
     def pending(self) -> Gate | None:
@@ -89,7 +89,7 @@ def read_log(session_id: int) -> SessionLog:
 _GATES = Prepared(
     lambda pk: (
         Gate.objects.filter(session=pk, operation=OPERATION)
-        .select_related("ask__verdict__option")
+        .select_related("ask__verdict__option", "ask__grant")
         .order_by("number")
     )
 )
@@ -105,12 +105,20 @@ def request_of(gate: Gate) -> GateRequest | None:
 
 
 def decision_of(gate: Gate) -> GateDecision | None:
-    """Return the decision on a gate; None if there is none, or the answer is not a decision."""
+    """Return the decision on a gate; None if there is none, or the answer is not a decision.
+
+    An approval that ended before a turn carried it is none.
+    """
     verdict: Verdict | None = getattr(gate.ask, "verdict", None)
-    if verdict is None or verdict.option is None:
+    if verdict is None or verdict.option is None or _has_lapsed(gate.ask):
         return None
     sent = {"gateId": gate.number, "action": verdict.option.key, "feedback": verdict.text or None}
     return validate_decision(sent) if verdict.option.key in (APPROVE, REJECT, ABORT) else None
+
+
+def _has_lapsed(ask: Ask) -> bool:
+    grant: Grant | None = getattr(ask, "grant", None)
+    return grant is not None and grant.state in (GrantState.LAPSED, GrantState.WITHDRAWN)
 
 
 @dataclass(frozen=True, kw_only=True)

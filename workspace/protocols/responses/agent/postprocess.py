@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agents.running.processes import Command, CouldNotStartError, Exited, minimal_env, run_command
+from workspace.protocols.responses.agent.failures import with_detail
 from workspace.protocols.responses.settings import ResponsesSettings
 from workspace.protocols.responses.wire import Json, compact_json
 
@@ -61,8 +62,8 @@ async def run_postprocess(
             async for event in events:
                 ended = event if isinstance(event, Exited) else ended
     except CouldNotStartError as error:
-        return f"The check after the turn could not be run: {error}"
+        return with_detail("The check after the turn could not be run.", str(error))
     if ended is not None and ended.cause == "exit" and ended.code == 0:
         return ""
     stderr = "" if settings.confidential or ended is None else ended.stderr.strip()[-500:]
-    return f"The check after the turn did not pass. {stderr}".strip()
+    return with_detail("The check after the turn did not pass.", stderr)

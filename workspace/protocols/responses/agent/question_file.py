@@ -38,12 +38,14 @@ class FileQuestion:
     """A brain's question.
 
     ``wish``: the id that the brain chose, unchecked. ``essentials``: data given back with the answer.
+    ``action``: what an approval releases; None if this is a question.
     """
 
     text: str
     options: tuple[str, ...] = ()
     wish: object = None
     essentials: Json = field(default_factory=dict)
+    action: Json | None = None
 
 
 def read_question_file(directory: PinnedDirectory) -> FileQuestion | None:
@@ -104,8 +106,25 @@ def _question(fields: Json) -> FileQuestion:
     if len(text) > MAX_QUESTION:
         raise BadQuestion(f"has a question of more than {MAX_QUESTION} characters.")
     return FileQuestion(
-        text.strip(), _options(fields.get("options")), fields.get("request_id"), _essentials(fields)
+        text.strip(),
+        _options(fields.get("options")),
+        fields.get("request_id"),
+        _essentials(fields),
+        _action(fields),
     )
+
+
+def _action(fields: Json) -> Json | None:
+    """Return the action of an approval. Its options are ours: a label alone releases nothing."""
+    given = fields.get("action")
+    if given is None:
+        return None
+    operation = given.get("operation") if isinstance(given, dict) else None
+    if not isinstance(operation, str) or set(given) - {"operation", "params"}:
+        raise BadQuestion("has an action that is not an operation with its params.")
+    if fields.get("options"):
+        raise BadQuestion("has an action and options. An approval has options of its own.")
+    return {"operation": operation, "params": given.get("params")}
 
 
 def _options(given: object) -> tuple[str, ...]:

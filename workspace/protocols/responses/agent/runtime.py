@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pydantic import BaseModel
 
 from agents.db.retrying import in_database
 from agents.lifecycle import Outcome
+from agents.mending.checks import Finding, check_command
 from agents.running.processes import (
     Command,
     CouldNotStartError,
@@ -27,7 +29,8 @@ from agents.running.processes import (
     run_command,
 )
 from agents.running.runtime import Ended, Ignored, Noticed, Started, Turn, TurnEvent, Usage
-from asks.drafts import AskDraft, OptionDraft
+from asks.drafts import ActionDraft, AskDraft, OptionDraft, validation
+from asks.lifecycle import AskKind, Meaning, Style
 from workspace.local.state import state_dir
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.responses.agent import (
@@ -37,6 +40,7 @@ from workspace.protocols.responses.agent import (
     run_directory,
 )
 from workspace.protocols.responses.agent.brain_output import BrainOutput
+from workspace.protocols.responses.agent.failures import with_detail
 from workspace.protocols.responses.agent.postprocess import PostprocessFacts
 from workspace.protocols.responses.agent.prompt import quoted, write_prompt
 from workspace.protocols.responses.agent.question_file import BadQuestion, FileQuestion
@@ -51,6 +55,10 @@ Reader = Callable[..., Awaitable[Any]]
 #: one. ESCAPED is the most bytes that one character takes in JSON.
 SHOWN_BYTES, SHOWN_VALUES, ESCAPED = 48 * 1024, 40, 6
 STDERR_SHOWN = 500
+APPROVAL_OPTIONS = (
+    OptionDraft("approve", "Approve", style=Style.PRIMARY, meaning=Meaning.APPROVE),
+    OptionDraft("deny", "Deny", meaning=Meaning.DENY),
+)
 
 
 class ResponsesRuntime:
@@ -61,6 +69,13 @@ class ResponsesRuntime:
 
     def __init__(self, read: Reader = in_database) -> None:
         self._read = read
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = ResponsesSettings.model_validate(settings)
+        found = check_command(checked.command, env=checked.env, env_allow=checked.env_allow)
+        if checked.postprocess:
+            found += check_command(checked.postprocess, env=checked.env, setting="postprocess")
+        return found
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
@@ -140,7 +155,8 @@ class _Work:
                 async for event in events:
                     yield event
         except CouldNotStartError as error:
-            yield self._failed(str(error))
+            failed = self._failed(with_detail("The brain could not be started.", str(error)))
+            yield replace(failed, cannot_start=True)
             return
         for event in self._output.end():
             yield event
@@ -212,7 +228,13 @@ class _Work:
             yield Noticed(alert)
         reason = postprocess.gate_draft(facts, self._settings)
         reason = reason or await postprocess.run_postprocess(facts, self._settings, directory.path)
-        yield self._failed(reason, for_good=True) if reason else self._done(question)
+        yield self._failed(reason, for_good=True) if reason else self._ended(question)
+
+    def _ended(self, question: FileQuestion | None) -> Ended:
+        try:
+            return self._done(question)
+        except BadQuestion as error:
+            return self._failed(str(error), for_good=True)
 
     def _broken_off(self) -> str:
         """Return why the brain's process failed, or "" if it ended well."""
@@ -228,12 +250,14 @@ class _Work:
         reason = f"The brain ended with exit code {exited.code}."
         # The standard error of a confidential brain may contain confidential data.
         stderr = "" if self._settings.confidential else exited.stderr.strip()[-STDERR_SHOWN:]
-        return f"{reason} {stderr}".strip()
+        return with_detail(reason, stderr)
 
     def _question(self, directory: PinnedDirectory) -> FileQuestion | None:
         question = question_file.read_question_file(directory)
         if question is not None and not self._settings.hitl:
             raise BadQuestion("exists, but this agent may not ask.")
+        if question is not None and question.action is not None and self._settings.confidential:
+            raise BadQuestion("has an action, and a confidential agent may not show one.")
         if question is not None and self._settings.confidential:
             return confidential.shown(question, self._settings.hitl_questions)
         return question
@@ -266,15 +290,22 @@ class _Work:
 
     def _draft(self, question: FileQuestion) -> AskDraft:
         request = None if self._settings.confidential else self._job.request
-        return AskDraft(
+        options = tuple(
+            OptionDraft(f"option-{place}", label)
+            for place, label in enumerate(question.options, start=1)
+        )
+        action = question.action
+        draft = AskDraft(
             request_key=request_id(question.wish),
             prompt=question.text,
-            options=tuple(
-                OptionDraft(f"option-{place}", label)
-                for place, label in enumerate(question.options, start=1)
-            ),
+            kind=AskKind.APPROVAL if action else AskKind.QUESTION,
+            options=APPROVAL_OPTIONS if action else options,
+            action=ActionDraft(**action, always_asks=True, schema=False) if action else None,
             context={"request": _shown(request)} if request else {},
         )
+        if action:
+            _check_binds(draft)
+        return draft
 
     def _failed(self, reason: str, *, for_good: bool = False) -> Ended:
         """End a failed turn, and give up if a retry here is of no use.
@@ -284,7 +315,20 @@ class _Work:
         """
         last = self._job.failures + 1 >= self._settings.max_attempts
         give_up = for_good or last or self._job.for_caller
-        return Ended(outcome=Outcome.RETRYABLE_ERROR, error=reason, give_up=give_up)
+        return Ended(
+            outcome=Outcome.RETRYABLE_ERROR,
+            error=reason,
+            give_up=give_up,
+            caller_knows=self._job.for_caller,
+        )
+
+
+def _check_binds(draft: AskDraft) -> None:
+    """Raise BadQuestion if the action of a draft cannot be bound to an answer."""
+    try:
+        validation.check_draft(draft)
+    except validation.BadDraft as error:
+        raise BadQuestion("has an action that cannot be bound to an answer.") from error
 
 
 def _shown(request: dict[str, Any]) -> dict[str, Any]:

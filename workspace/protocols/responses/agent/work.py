@@ -7,7 +7,7 @@ items of other responses are returned to the queue, and the next run starts imme
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
@@ -18,14 +18,17 @@ from agents.lifecycle import Cause, InboxKind, InboxState
 from agents.locking import LockedSession
 from agents.models import InboxItem, Run, Session
 from agents.running.runtime import Turn
+from asks.actions import binding, editing
 from asks.drafts import request_keys
-from asks.lifecycle import AskStatus
+from asks.lifecycle import AskStatus, Meaning
 from asks.models import Ask
-from workspace.protocols.responses.models import Response
+from workspace.protocols.responses.models import Response, Steps
 from workspace.protocols.responses.server import store
 from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.server.ids import new_id
-from workspace.protocols.responses.server.request import request_of, text_of
+from workspace.protocols.responses.server.input_items import files_of, text_of, told
+from workspace.protocols.responses.server.request import request_of, request_place
+from workspace.protocols.responses.server.steps import steps_of_page
 from workspace.protocols.responses.server.store import NewResponse
 from workspace.protocols.responses.settings import ResponsesSettings
 from workspace.protocols.responses.wire import (
@@ -33,6 +36,7 @@ from workspace.protocols.responses.wire import (
     compact_json,
     function_call_output,
     input_message,
+    said_in,
 )
 
 REMEMBERED_TURNS = 10
@@ -41,13 +45,18 @@ REMEMBERED_WORDS = 2_000
 
 @dataclass(frozen=True)
 class WorkInput:
-    """An answer for the brain. ``essentials`` is the data that the brain stored in its question."""
+    """An answer for the brain. ``essentials`` is the data that the brain stored in its question.
+
+    ``action`` is what the answer approves or denies, if it was an approval.
+    """
 
     call_id: str
     question: str
     text: str
     asked_at: datetime
     essentials: Json
+    action: Json | None = None
+    approved: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +65,8 @@ class BrainJob:
 
     ``request``: None only if it could not be recovered. ``failures``: failed turns in a row before
     this one. ``for_caller``: a program made the request; it sees a failure and retries by itself.
-    ``messages``: the (role, text) messages that came with the request.
+    ``messages``: the (role, text) messages that came with the request. ``instructions`` are the
+    caller's, and ``files`` the images and files that belong to the request.
     """
 
     response: str
@@ -69,7 +79,9 @@ class BrainJob:
     confidential: bool
     suspended: bool = False
     conversation: tuple[tuple[str, str], ...] = ()
-    messages: tuple[tuple[str, str], ...] = field(default=())
+    messages: tuple[tuple[str, str], ...] = ()
+    instructions: str = ""
+    files: tuple[Json, ...] = ()
 
     @property
     def is_first(self) -> bool:
@@ -201,10 +213,10 @@ def _of_words(
     new = NewResponse(
         request=request,
         items=[input_message("user", [{"type": "input_text", "text": text}])],
-        commentary=settings.steps == "commentary",
+        steps=steps_of_page(settings, last := _last(session)),
         confidential=settings.tightened(request).confidential,
     )
-    return store.make_response(session, new, previous=_last(session))
+    return store.make_response(session, new, previous=last)
 
 
 def _last(session: Session) -> Response | None:
@@ -215,9 +227,7 @@ def _answer_once_more(session: LockedSession, ask_id: int) -> Response:
     """Create another response for an answer whose response failed, so the answer is not lost."""
     ask = Ask.objects.select_related("verdict").get(pk=ask_id)
     asker = Response.objects.get(run=ask.run_id)
-    verdict = ask.verdict
-    text = verdict.option_label or verdict.text
-    new = resumed(asker, ask.request_key, text)
+    new = resumed(asker, ask.request_key, verdict_text(ask))
     return store.make_response(session, new, previous=asker, root=root_of(asker))
 
 
@@ -227,9 +237,9 @@ def _request_once_more(session: LockedSession, failed: Response) -> Response:
     new = NewResponse(
         request=failed.request,
         items=items,
-        model=failed.body["model"],
-        commentary=failed.commentary,
+        steps=Steps(failed.steps),
         confidential=failed.confidential,
+        said=said_in(failed.body),
     )
     return store.make_response(session, new, previous=failed.previous)
 
@@ -248,9 +258,9 @@ def resumed(asker: Response, request_key: str, answer: str) -> NewResponse:
     return NewResponse(
         request=asker.request,
         items=[function_call_output(call_id_of(request_key), answer)],
-        model=asker.body["model"],
-        commentary=asker.commentary,
+        steps=Steps(asker.steps),
         confidential=asker.confidential,
+        said=said_in(asker.body),
     )
 
 
@@ -272,7 +282,7 @@ def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | 
                 "user", [{"type": "input_text", "text": compact_json(settings.default_request)}]
             )
         ],
-        commentary=settings.steps == "commentary",
+        steps=steps_of_page(settings, None),
         confidential=settings.tightened(settings.default_request).confidential,
     )
     return store.make_response(session, new)
@@ -280,7 +290,7 @@ def _unasked(session: LockedSession, settings: ResponsesSettings) -> Response | 
 
 def _job(session: Session, response: Response, settings: ResponsesSettings) -> BrainJob:
     inputs = [row.data for row in response.inputs.order_by("position")]
-    messages = tuple(_messages(inputs))
+    place = request_place(inputs)
     answer = _answer(session, response, inputs) if response.root_id else None
     return BrainJob(
         response=response.public_id,
@@ -294,12 +304,27 @@ def _job(session: Session, response: Response, settings: ResponsesSettings) -> B
         suspended=settings.simulate_suspension
         and response.body["metadata"].get("suspended") in ("true", "1"),
         conversation=_conversation(response),
-        # The last message is the request itself, unless the turn continues an older request.
-        messages=messages if answer else messages[:-1],
+        # The user's last message is the request, unless the turn continues an older request.
+        messages=_messages(_beside(inputs, answer, None if answer else place)),
+        instructions=response.body.get("instructions") or "",
+        files=tuple(files_of(inputs[place]["content"])) if place is not None and not answer else (),
     )
 
 
+def _beside(inputs: list[Json], answer: WorkInput | None, place: int | None) -> list[Json]:
+    """Return the items that came with a request or an answer, without these themselves."""
+    call_id = call_id_of(answer.call_id) if answer else None
+    return [
+        item for at, item in enumerate(inputs) if at != place and item.get("call_id", "") != call_id
+    ]
+
+
 def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInput | None:
+    """Return the answer that a turn carries. The verdict counts, in whichever shape it was sent."""
+    if response.answers_id is not None:
+        answered = Ask.objects.select_related("verdict", "gate").get(pk=response.answers_id)
+        paused = _asker(response, answered)
+        return _work_input(response, answered, paused, verdict_text(answered)) if paused else None
     for item in inputs:
         if item["type"] != "function_call_output":
             continue
@@ -308,9 +333,24 @@ def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInp
         if ask is not None and asker is not None:
             output = item["output"]
             text = output if isinstance(output, str) else text_of(output)
-            asked_at = asker.ended_at or response.created_at
-            return WorkInput(ask.request_key, ask.prompt, text, asked_at, asker.kept)
+            return _work_input(response, ask, asker, text)
     return None
+
+
+def verdict_text(ask: Ask) -> str:
+    """Return the option that was chosen, or the words."""
+    return ask.verdict.option_label or ask.verdict.text
+
+
+def _work_input(response: Response, ask: Ask, asker: Response, text: str) -> WorkInput:
+    asked_at, gate = asker.ended_at or response.created_at, binding.gate_of(ask)
+    found = WorkInput(ask.request_key, ask.prompt, text, asked_at, asker.kept)
+    if gate is None:
+        return found
+    verdict = ask.verdict
+    params = verdict.edit["edited"] if verdict.edit else editing.asked_params(gate)
+    action = {"operation": gate.operation, "params": params}
+    return replace(found, action=action, approved=verdict.meaning == Meaning.APPROVE)
 
 
 def _asker(response: Response, ask: Ask) -> Response | None:
@@ -329,12 +369,12 @@ def _conversation(response: Response) -> tuple[tuple[str, str], ...]:
         if before is None or before.deleted_at is not None:
             break
         outputs = [item for item in before.body["output"] if item["type"] == "message"]
-        turn = _messages([row.data for row in before.inputs.order_by("position")])
+        turn = [*_messages([row.data for row in before.inputs.order_by("position")])]
         turn += [("assistant", text_of(item["content"])) for item in outputs]
         messages = turn + messages
         before = before.previous
     return tuple((role, text[:REMEMBERED_WORDS]) for role, text in messages)
 
 
-def _messages(items: Iterable[Json]) -> list[tuple[str, str]]:
-    return [(item["role"], text_of(item["content"])) for item in items if item["type"] == "message"]
+def _messages(items: Iterable[Json]) -> tuple[tuple[str, str], ...]:
+    return tuple(message for item in items if (message := told(item)) is not None)

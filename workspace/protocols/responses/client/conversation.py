@@ -70,6 +70,7 @@ class ResponsesConversation:
         memory, settings = self.memory, self._settings
         given = [one for one in self._turn.given if digest_given(one) not in memory.done]
         inputs = sending.sort_given(given, memory)
+        self.endings.lapsed |= {question.key for question in inputs.lapsed}
         for one in inputs.unknown:
             yield Ignored(one.body[:2000], "it was answered and sent before")
         if inputs.choices:
@@ -103,7 +104,7 @@ class ResponsesConversation:
     def _forget_closed(self, inputs: Sorted) -> bool:
         """Forget the questions that were closed here unanswered. Return whether there were any."""
         answered = {question.key for pairs in inputs.answers.values() for question, _ in pairs}
-        waiting = {root_of(key) for key in self._known.waiting}
+        waiting = {root_of(key) for key in self._known.waiting} | self.endings.lapsed
         for question in inputs.closed:
             waiting.discard(question.key)
         kept = answered | waiting | set(self.memory.held)

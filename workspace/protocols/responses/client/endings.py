@@ -33,12 +33,18 @@ class ResponsesEndings(turn_endings.TurnEndings):
     ) -> None:
         super().__init__(turn, settings, memory)
         self.settings, self.known, self.memory = settings, known, memory
+        self.lapsed: set[str] = set()
 
     @property
     def drafts(self) -> list[AskDraft]:
-        """The pending questions that are not asked here yet, whichever worker received them."""
-        pending = self.memory.pending.items()
-        return [question.draft() for key, question in pending if key not in self.known.asked]
+        """The pending questions that are not asked here yet, whichever worker received them.
+
+        A question whose approval has ended is asked again.
+        """
+        pending, asked = self.memory.pending.items(), self.known.asked
+        return [
+            question.draft() for key, question in pending if key not in asked or key in self.lapsed
+        ]
 
     def failed(self, send: Send, status: str, error: str) -> Ended:
         """Fail without a retry, because the agent's work before the failure must not be repeated."""

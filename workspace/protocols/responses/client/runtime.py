@@ -15,7 +15,9 @@ import httpx
 from pydantic import BaseModel
 
 from agents.db.retrying import in_database
+from agents.mending.checks import Finding
 from agents.running.runtime import Turn, TurnEvent
+from workspace.protocols.common.settings_checks import check_server
 from workspace.protocols.common.time_limit import with_deadline
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.responses.client.conversation import ResponsesConversation
@@ -30,12 +32,17 @@ class RemoteResponsesRuntime:
     """Drive a remote agent. ``read`` does database work from the event loop."""
 
     key = "responses-remote"
+    hands_over_approvals = True
     settings_model: type[BaseModel] = RemoteSettings
 
     def __init__(
         self, read: Reader = in_database, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self._read, self._transport = read, transport
+
+    def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
+        checked = RemoteSettings.model_validate(settings)
+        return check_server(checked.base_url, checked.key_variable)
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from agents.running.runtime import Given, Turn
 from asks.drafts.request_keys import root_of
+from workspace.protocols.common import ended_approvals
 from workspace.protocols.common.memory import digest_given
 from workspace.protocols.responses.client.dialects import CLOSE, RemoteQuestion
 from workspace.protocols.responses.client.memory import ResponsesMemory
@@ -44,8 +45,8 @@ class Sorted:
     """The inputs of a turn.
 
     ``choices`` answer the asks of this client, ``answers`` those of the agent, by the response that
-    asked. ``words`` are messages, ``closed`` questions closed without an answer, ``unknown``
-    verdicts about questions that are not pending.
+    asked. ``words`` are messages, ``closed`` questions closed without an answer, ``lapsed`` those
+    whose approval has ended, ``unknown`` verdicts about questions that are not pending.
     """
 
     choices: list[Given] = field(default_factory=list)
@@ -53,6 +54,7 @@ class Sorted:
     words: list[Given] = field(default_factory=list)
     closed: list[RemoteQuestion] = field(default_factory=list)
     unknown: list[Given] = field(default_factory=list)
+    lapsed: list[RemoteQuestion] = field(default_factory=list)
 
 
 def sort_given(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
@@ -67,6 +69,8 @@ def sort_given(given: Iterable[Given], memory: ResponsesMemory) -> Sorted:
             inputs.choices.append(one)
         elif question is None:
             inputs.unknown.append(one)
+        elif ended_approvals.why_ended(one):
+            inputs.lapsed.append(question)
         elif not question.readable or one.data.get("option") == CLOSE:
             inputs.closed.append(question)
         else:

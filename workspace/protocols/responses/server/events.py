@@ -7,18 +7,28 @@ in a process: a worker that takes over a run continues where the stream ended.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from django.db.models import QuerySet
 
 from workspace.protocols.responses import wire
-from workspace.protocols.responses.models import Response, ResponseEvent, ResponseStatus
-from workspace.protocols.responses.server.ids import new_id
+from workspace.protocols.responses.models import (
+    Response,
+    ResponseEvent,
+    ResponseStatus,
+    Steps,
+)
+from workspace.protocols.responses.server.ids import new_item_id
+from workspace.protocols.responses.server.parameters import MAX_METADATA
 from workspace.protocols.responses.wire import Json, compact_json
 
 TERMINAL = ("response.completed", "response.failed", "response.incomplete")
+_ADDED = "response.output_item.added"
 _DONE = "response.output_item.done"
 _DELTA = "response.output_text.delta"
+_UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
 _FIELDS = [
     "status",
     "paused",
@@ -73,10 +83,7 @@ class ResponseStream:
         body["error"] = {"code": "server_error", "message": error} if error else None
         body["output"] = self._output()
         body["envelope"] = envelope
-        body["metadata"] = body["metadata"] | {
-            "envelope_status": envelope["status"],
-            "hitl_paused": "true" if response.paused else "false",
-        }
+        body["metadata"] = with_status(body["metadata"], envelope)
         self._set_status(status)
         # A cancelled response has no event of its own in the protocol.
         completed = status == ResponseStatus.COMPLETED
@@ -103,12 +110,40 @@ class ResponseStream:
         self._emit(_DONE, output_index=place, item=item)
         self.response.open_seq = None
 
+    def step(self, name: str, arguments: str) -> None:
+        """Write a finished step of the work in the way that suits the response's caller."""
+        match self.response.steps:
+            case Steps.REASONING:
+                self.reasoning(f"{name} {arguments}")
+            case Steps.COMMENTARY:
+                self.commentary(f"{name} {arguments}")
+            case _:
+                # A question is known by its name alone, so no step may have that name.
+                safe = _UNNAMEABLE.sub("_", name)[:_LONGEST_NAME] or "step"
+                safe = f"step_{safe}" if safe in wire.QUESTIONS else safe
+                self.call(safe, safe, arguments)
+
+    def reasoning(self, text: str) -> None:
+        """Write a summary of the agent's reasoning: a client shows it, and runs nothing."""
+        self.end_message()
+        item_id, place = self._new_id("rs"), self._next_place()
+        at = {"item_id": item_id, "output_index": place, "summary_index": 0}
+        whole, part = "response.reasoning_summary_text", "response.reasoning_summary_part"
+        begun = wire.reasoning(item_id, text=None, status="in_progress")
+        self._emit(_ADDED, output_index=place, item=begun)
+        self._emit(f"{part}.added", **at, part=wire.summary_text(""))
+        self._emit(f"{whole}.delta", **at, delta=text)
+        self._emit(f"{whole}.done", **at, text=text)
+        self._emit(f"{part}.done", **at, part=wire.summary_text(text))
+        done = wire.reasoning(item_id, text=text, status="completed")
+        self._emit(_DONE, output_index=place, item=done)
+
     def commentary(self, text: str) -> None:
         """Write a whole message about the work, separate from the answer."""
         self.end_message()
-        item_id, place = new_id("msg"), self._next_place()
+        item_id, place = self._new_id("msg"), self._next_place()
         item = wire.message(item_id, text=None, status="in_progress", phase="commentary")
-        self._emit("response.output_item.added", output_index=place, item=item)
+        self._emit(_ADDED, output_index=place, item=item)
         self._begin_text(item_id, place)
         self._emit(
             _DELTA, item_id=item_id, output_index=place, content_index=0, delta=text, logprobs=[]
@@ -117,10 +152,24 @@ class ResponseStream:
         item = wire.message(item_id, text=text, status="completed", phase="commentary")
         self._emit(_DONE, output_index=place, item=item)
 
+    def whole_message(self, text: str) -> None:
+        """Write a message of its own."""
+        self.end_message()
+        self.say(text)
+        self.end_message()
+
+    def approval_request(self, item_id: str, name: str, arguments: str) -> None:
+        """Write an approval in the shape of the MCP protocol. Its id is what an answer names."""
+        self.end_message()
+        place = self._next_place()
+        item = wire.approval_request(item_id, name=name, arguments=arguments)
+        self._emit(_ADDED, output_index=place, item=item)
+        self._emit(_DONE, output_index=place, item=item)
+
     def call(self, name: str, call_id: str, arguments: str) -> None:
         """Write a function call: a step of the work, or a question."""
         self.end_message()
-        item_id, place = new_id("fc"), self._next_place()
+        item_id, place = self._new_id("fc"), self._next_place()
 
         def item(arguments: str, status: str) -> Json:
             return wire.function_call(
@@ -129,7 +178,7 @@ class ResponseStream:
 
         at = {"item_id": item_id, "output_index": place}
         begun, done = item("", "in_progress"), item(arguments, "completed")
-        self._emit("response.output_item.added", output_index=place, item=begun)
+        self._emit(_ADDED, output_index=place, item=begun)
         self._emit("response.function_call_arguments.delta", **at, delta=arguments)
         self._emit("response.function_call_arguments.done", **at, name=name, arguments=arguments)
         self._emit(_DONE, output_index=place, item=done)
@@ -147,6 +196,9 @@ class ResponseStream:
     def _tell(self, kind: str) -> None:
         self._emit(kind, response=self.response.body)
 
+    def _new_id(self, kind: str) -> str:
+        return new_item_id(kind, self.response.public_id)
+
     def _set_status(self, status: ResponseStatus) -> None:
         self.response.status = status
         self.response.body["status"] = str(status)
@@ -156,11 +208,9 @@ class ResponseStream:
         return self.response.item_count - 1
 
     def _begin_message(self) -> None:
-        item_id, place = new_id("msg"), self._next_place()
+        item_id, place = self._new_id("msg"), self._next_place()
         item = wire.message(item_id, text=None, status="in_progress")
-        self.response.open_seq = self._emit(
-            "response.output_item.added", output_index=place, item=item
-        )
+        self.response.open_seq = self._emit(_ADDED, output_index=place, item=item)
         self._begin_text(item_id, place)
 
     def _begin_text(self, item_id: str, place: int) -> None:
@@ -200,6 +250,13 @@ class ResponseStream:
 
     def _rows(self, kind: str) -> QuerySet[ResponseEvent]:
         return ResponseEvent.objects.filter(response=self.response, type=kind).order_by("seq")
+
+
+def with_status(metadata: Json, envelope: Json) -> Json:
+    """Return metadata with the pairs of the server, unless the caller's take all of the places."""
+    paused = "true" if envelope["output"]["hitl_paused"] else "false"
+    whole = metadata | {"envelope_status": envelope["status"], "hitl_paused": paused}
+    return whole if len(whole) <= MAX_METADATA else metadata
 
 
 def body_of(response: Response) -> Json:

@@ -1,4 +1,7 @@
-"""Ids on the wire. They are random; a brain may choose the stem of its question's id."""
+"""Ids on the wire. They are random; a brain may choose the stem of its question's id.
+
+The id of an output item begins like the id of its response, so a reference to it can be resolved.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,32 @@ import secrets
 STEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
 FALLBACK_STEM = "req"
 SUFFIX_BYTES = 6
+_RESPONSE = re.compile(r"resp_[0-9a-f]{48}")
+_ITEM = re.compile(r"[a-z]{1,8}_([0-9a-f]{24})[0-9a-f]{24}")
+#: The hexadecimal characters that an item's id shares with the id of its response.
+_SHARED = 24
 
 
 def new_id(kind: str) -> str:
     """Return an id: its kind, e.g. ``resp``, and 48 hexadecimal characters."""
     return f"{kind}_{secrets.token_hex(24)}"
+
+
+def new_item_id(kind: str, public_id: str) -> str:
+    """Return the id of an output item of a response."""
+    shared = public_id.partition("_")[2][:_SHARED]
+    return f"{kind}_{shared}{secrets.token_hex(24)[len(shared) :]}"
+
+
+def may_be_response(public_id: str) -> bool:
+    """Return whether a text from a caller can be the id of a response at all."""
+    return _RESPONSE.fullmatch(public_id) is not None
+
+
+def response_prefix_of(item_id: str) -> str:
+    """Return how the id of an item's response begins, or "" if no item can have this id."""
+    found = _ITEM.fullmatch(item_id)
+    return f"resp_{found[1]}" if found else ""
 
 
 def request_id(wish: object) -> str:

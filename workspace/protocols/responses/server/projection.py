@@ -7,7 +7,6 @@ transaction that records the verdict.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,18 +18,18 @@ from agents.lifecycle import Outcome, RunStatus
 from agents.locking import LockedSession
 from agents.models import Event, Session
 from agents.text.json_input import is_json
-from asks.models import Ask
+from asks.models import Ask, Verdict
 from workspace.models import ApiKey
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.agent import work
-from workspace.protocols.responses.models import Response, ResponseStatus
-from workspace.protocols.responses.server import store
+from workspace.protocols.responses.agent.failures import words_for_caller
+from workspace.protocols.responses.models import Response, ResponseStatus, Steps
+from workspace.protocols.responses.server import outcomes, questions, store
 from workspace.protocols.responses.server.events import ResponseStream
-from workspace.protocols.responses.wire import REQUEST_INFO, Json, compact_json, input_message
+from workspace.protocols.responses.wire import Json, compact_json, input_message
 
 RUNTIME = "responses"
 NOT_ASKED = "What the brain left in hitl_request.json could not be asked."
-_UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +38,10 @@ class Door:
 
     key: ApiKey
     items: Sequence[Json]
-    model: str = ""
     background: bool = False
-    store: bool = True
-    commentary: bool = False
+    steps: Steps = Steps.CALLS
     said: Json = field(default_factory=dict)
+    ignored: Sequence[str] = ()
     made: list[Response] = field(default_factory=list)
 
 
@@ -81,26 +79,32 @@ def _answer(session: LockedSession, event: Event) -> None:
     asker = Response.objects.select_related("root").filter(run=event.run_id).first()
     if asker is None:
         return
-    label, words = event.data.get("label") or "", event.data.get("text") or ""
-    wanted = work.resumed(asker, event.data["request_key"], label or words)
+    # The event of a confidential answer has none of its words: the rows do.
+    verdict = Verdict.objects.select_related("ask").get(ask=event.data["ask_id"])
+    label, words = verdict.option_label, verdict.text
+    wanted = work.resumed(asker, verdict.ask.request_key, label or words)
     if door := _door.get():
         wanted = replace(
             wanted,
             key=door.key,
             items=door.items,
-            model=door.model or wanted.model,
             background=door.background,
-            store=door.store,
-            commentary=door.commentary or wanted.commentary,
-            said=door.said,
+            steps=door.steps,
+            said=_continued(wanted.said, door.said),
+            ignored=door.ignored,
         )
-    elif label and words:
+    if label and words:
         beside = input_message("user", [{"type": "input_text", "text": words}])
         wanted = replace(wanted, items=[*wanted.items, beside])
-    root, ask = work.root_of(asker), int(event.data["ask_id"])
+    root, ask = work.root_of(asker), verdict.ask_id
     child = store.make_response(session, wanted, previous=asker, root=root, answers=ask)
     if door is not None:
         door.made.append(child)
+
+
+def _continued(before: Json, said: Json) -> Json:
+    """Return what the response to an answer repeats. The same task goes on, and its instructions."""
+    return said | {"instructions": said.get("instructions") or before.get("instructions")}
 
 
 def _output(stream: ResponseStream, session: Session, event: Event) -> None:
@@ -111,13 +115,8 @@ def _output(stream: ResponseStream, session: Session, event: Event) -> None:
 def _step(stream: ResponseStream, session: Session, event: Event) -> None:
     del session
     arguments = event.data.get("detail") or "{}"
-    if stream.response.commentary:
-        stream.commentary(f"{event.text} {arguments}")
-        return
-    name = _UNNAMEABLE.sub("_", event.text)[:64] or "step"
-    stream.call(
-        name, name, arguments if is_json(arguments) else compact_json({"detail": arguments})
-    )
+    whole = arguments if is_json(arguments) else compact_json({"detail": arguments})
+    stream.step(event.text, whole)
 
 
 def _usage(stream: ResponseStream, session: Session, event: Event) -> None:
@@ -141,8 +140,11 @@ def _ended(stream: ResponseStream, session: LockedSession, event: Event) -> None
         response.kept = asked.get("essentials") or {}
         stream.end_message()
         for ask in asks:
-            stream.call(REQUEST_INFO, ask.request_key, compact_json(_arguments(response, ask)))
-    stream.ended(status, at=session.locked_at, envelope=envelope_of(response, status), error=error)
+            questions.show_question(stream, ask)
+    envelope = envelope_of(response, status)
+    if response.paused:
+        envelope |= outcomes.outcome_of(response)
+    stream.ended(status, at=session.locked_at, envelope=envelope, error=error)
 
 
 def _asked(event: Event) -> list[Ask]:
@@ -154,31 +156,21 @@ def _asked(event: Event) -> list[Ask]:
 
 def _error(event: Event, asks: list[Ask]) -> str:
     if event.data["status"] == RunStatus.FAILED:
-        return (event.run.error if event.run else "") or "The run failed."
+        return words_for_caller(event.run.error if event.run else "")
     return NOT_ASKED if event.data["outcome"] == Outcome.BLOCKED and not asks else ""
-
-
-def _arguments(response: Response, ask: Ask) -> Json:
-    return wire.question_arguments(
-        request_id=ask.request_key,
-        question=ask.prompt,
-        options=[option.label for option in ask.options.all()],
-        request=response.request,
-        essentials=response.kept,
-        confidential=response.confidential,
-    )
 
 
 def envelope_of(response: Response, status: ResponseStatus) -> Json:
     """Return the envelope: how the response ended, and what its chain cost until now."""
     chain = store.chain_of(response)
-    word = "awaiting_human" if response.paused else _WORDS[status]
+    word = outcomes.AWAITING if response.paused else _WORDS[status]
     return wire.envelope(
         word,
         paused=response.paused,
         cost=response.cost_usd,
         chain_cost=chain.cost,
         turns=chain.turns,
+        ignored=(response.body.get("envelope") or {}).get("ignored", ()),
     )
 
 

@@ -1,93 +1,164 @@
-"""Read the body that creates a response. Raises ResponsesProblem if it is not acceptable.
-
-Unknown fields are ignored, as the protocol's servers do.
-"""
+"""Read the body that creates a response. Raises ResponsesProblem if it is not acceptable."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from agents.text import json_input
 from agents.text.storable import is_storable, make_storable
-from workspace.protocols.responses.errors import ResponsesProblem, invalid
-from workspace.protocols.responses.server.ids import new_id
-from workspace.protocols.responses.wire import Json, function_call_output, input_message
+from workspace.protocols.responses.errors import (
+    ResponsesProblem,
+    invalid,
+    no_tool_call,
+    no_tool_output,
+)
+from workspace.protocols.responses.models import Steps
+from workspace.protocols.responses.server import parameters
+from workspace.protocols.responses.server.input_items import files_of, read_items, text_of, told
+from workspace.protocols.responses.wire import QUESTIONS, Json
 
-MAX_ITEMS = 1000
-MAX_CALL_ID = 64
-MAX_METADATA, MAX_METADATA_KEY, MAX_METADATA_VALUE = 16, 64, 512
 MAX_MODEL = 200
-ROLES = ("user", "assistant", "system", "developer")
-_TEXT_PARTS = ("input_text", "output_text", "text")
 
 
 @dataclass(frozen=True)
 class Output:
-    """A function's result, or an answer: ``value`` as sent, and its ``text``."""
+    """A function's result, which may be an answer."""
 
     call_id: str
-    value: Any
     text: str
+    has_files: bool
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A yes or no in the shape of the MCP protocol."""
+
+    request_id: str
+    approve: bool
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CreateResponse:
-    """A checked request to create a response. ``items`` are its input as it is stored."""
+    """A checked request to create a response.
+
+    ``items`` are its input as it is stored, ``said`` the fields that the response repeats, and
+    ``wish`` is how its caller wants to see steps, if it said so. ``ignored`` names the fields that
+    have no effect.
+    """
 
     items: tuple[Json, ...]
-    outputs: tuple[Output, ...] = ()
     model: str = ""
     stream: bool = False
     background: bool = False
-    store: bool = True
     previous: str = ""
     said: Json = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    wish: Steps | None = None
     idempotency: str = ""
+
+    @cached_property
+    def outputs(self) -> list[Output]:
+        return [_output(item) for item in self.items if item["type"] == "function_call_output"]
+
+    @cached_property
+    def approvals(self) -> list[Approval]:
+        found = (item for item in self.items if item["type"] == "mcp_approval_response")
+        return [
+            Approval(item["approval_request_id"], item["approve"], item["reason"] or "")
+            for item in found
+        ]
 
     @property
     def messages(self) -> list[tuple[str, str]]:
         """Return the messages of the input as (role, text), oldest first."""
-        return [
-            (item["role"], text_of(item["content"]))
-            for item in self.items
-            if item["type"] == "message"
-        ]
+        messages = (told(item) for item in self.items if item["type"] == "message")
+        return [message for message in messages if message is not None]
 
     @property
     def text(self) -> str:
         """Return the user's last message: the request of this turn."""
-        said = [text for role, text in self.messages if role == "user"]
-        return said[-1] if said else ""
+        place = request_place(self.items)
+        return "" if place is None else text_of(self.items[place]["content"])
+
+    @property
+    def functions(self) -> set[str]:
+        """Return the names of the functions that the caller declares."""
+        return {tool["name"] for tool in self.said["tools"] if tool["type"] == "function"}
+
+    @property
+    def has_tools(self) -> bool:
+        """Return whether the caller seems to run function calls itself."""
+        calls = (item for item in self.items if item["type"] == "function_call")
+        return bool(self.said["tools"]) or any(item["name"] not in QUESTIONS for item in calls)
+
+    @property
+    def forbids_calls(self) -> bool:
+        return bool(self.said["tool_choice"] == "none")
+
+    def check_asks_anew(self) -> None:
+        """Raise ResponsesProblem unless the input ends with a request of a user.
+
+        A result or a call after the last request belongs to a turn that is over. Starting a turn for
+        it would run the last request again.
+        """
+        place = request_place(self.items)
+        after = self.items[0 if place is None else place + 1 :]
+        for item in reversed(after):
+            if item["type"] == "function_call_output":
+                raise no_tool_call(item["call_id"])
+            if item["type"] == "function_call":
+                raise no_tool_output(item["call_id"])
+        if not self.text.strip():
+            raise invalid("input contains no text of a user.", "input")
+
+    def resolved(self, items: list[Json]) -> CreateResponse:
+        """Return the request with other items: those that its references name."""
+        return replace(self, items=tuple(items))
 
 
-def read_create(raw: bytes, idempotency: str = "") -> CreateResponse:
+def request_place(items: list[Json] | tuple[Json, ...]) -> int | None:
+    """Return the place of the user's last message, or None."""
+    places = (
+        place
+        for place, item in enumerate(items)
+        if item["type"] == "message" and item["role"] == "user"
+    )
+    return max(places, default=None)
+
+
+def read_create(raw: bytes, idempotency: str = "", wish: str = "") -> CreateResponse:
     """Read the request of a body. Raises ResponsesProblem.
 
     ``idempotency`` is the caller's idempotency key. Its stored hash includes the body, so another
-    body with the same key is another request.
+    body with the same key is another request. ``wish`` is how the caller wants to see steps.
     """
     body = _json_object(raw)
-    items = _items(body.get("input"))
-    background, store = _flag(body, "background"), _flag(body, "store", default=True)
-    if background and not store:
-        code, param = "unsupported_parameter", "background"
-        raise invalid("A background response must be stored.", param, code)
-    if body.get("conversation") is not None:
-        code, param = "unsupported_parameter", "conversation"
-        raise invalid("Conversations are continued by previous_response_id here.", param, code)
+    items = read_items(body.get("input"))
+    background = _flag(body, "background")
+    if background and not _flag(body, "store", default=True):
+        raise parameters.unsupported("A background response must be stored.", "background")
+    _flag(body, "store")
+    parameters.check_supported(body)
     return CreateResponse(
         items=tuple(items),
-        outputs=tuple(_output(item) for item in items if item["type"] == "function_call_output"),
         model=_text(body, "model", MAX_MODEL),
         stream=_flag(body, "stream"),
         background=background,
-        store=store,
         previous=_text(body, "previous_response_id", MAX_MODEL),
-        said=_said(body),
+        said=parameters.echoed(body),
+        ignored=tuple(parameters.ignored_fields(body)),
+        wish=_wish(wish),
         idempotency=_named(idempotency, raw),
     )
+
+
+def _wish(steps: str) -> Steps | None:
+    if steps and steps not in Steps.values:
+        raise invalid(f"steps must be one of {', '.join(Steps.values)}.", "steps")
+    return Steps(steps) if steps else None
 
 
 def _named(idempotency: str, raw: bytes) -> str:
@@ -130,92 +201,11 @@ def _text(body: Json, name: str, most: int) -> str:
     return value
 
 
-def _said(body: Json) -> Json:
-    """Return the fields that are echoed unchanged."""
-    tools = [] if body.get("tools") is None else body["tools"]
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        raise invalid("tools must be a list of objects.", "tools")
-    user, instructions = body.get("user"), body.get("instructions")
-    return {
-        "metadata": _metadata(body.get("metadata")),
-        "tools": tools,
-        "user": user if isinstance(user, str) else None,
-        "instructions": instructions if isinstance(instructions, str) else None,
-    }
-
-
-def _metadata(value: object) -> dict[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict) or len(value) > MAX_METADATA:
-        raise invalid(f"metadata must be an object of at most {MAX_METADATA} pairs.", "metadata")
-    for name, text in value.items():
-        if (
-            len(name) > MAX_METADATA_KEY
-            or not isinstance(text, str)
-            or len(text) > MAX_METADATA_VALUE
-        ):
-            why = f"at most {MAX_METADATA_KEY} characters in a name, and {MAX_METADATA_VALUE} in a value"
-            raise invalid(f"metadata may have {why}.", "metadata")
-    return value
-
-
-def _items(given: object) -> list[Json]:
-    if given is None or given in ("", []):
-        code = "missing_required_parameter"
-        raise invalid("Missing required parameter: 'input'.", "input", code)
-    if isinstance(given, str):
-        return [input_message("user", [{"type": "input_text", "text": given}])]
-    if not isinstance(given, list) or len(given) > MAX_ITEMS:
-        raise invalid(f"input must be a text or a list of at most {MAX_ITEMS} items.", "input")
-    return [_item(item) for item in given]
-
-
-def _item(item: object) -> Json:
-    if not isinstance(item, dict):
-        raise invalid("An item of input must be an object.", "input")
-    kind = item.get("type", "message")
-    if not isinstance(kind, str):
-        raise invalid("An item's type must be a text.", "input")
-    if kind == "message":
-        return _message(item)
-    if kind == "function_call_output":
-        return _function_call_output(item)
-    return {**item, "type": kind, "id": new_id("item")}
-
-
-def _message(item: Json) -> Json:
-    role, content = item.get("role"), item.get("content")
-    if role not in ROLES:
-        raise invalid(f"A message's role must be one of {', '.join(ROLES)}.", "input")
-    if isinstance(content, str):
-        kind = "output_text" if role == "assistant" else "input_text"
-        content = [{"type": kind, "text": content}]
-    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise invalid("A message's content must be a text or a list of parts.", "input")
-    return input_message(role, content)
-
-
-def _function_call_output(item: Json) -> Json:
-    call_id, output = item.get("call_id"), item.get("output")
-    if not isinstance(call_id, str) or not 1 <= len(call_id) <= MAX_CALL_ID:
-        raise invalid(f"A call_id must have 1 to {MAX_CALL_ID} characters.", "input")
-    parts = isinstance(output, list) and all(isinstance(part, dict) for part in output)
-    if not isinstance(output, str) and not parts:
-        raise invalid("A function call's output must be a text or a list of parts.", "input")
-    return function_call_output(call_id, output)
-
-
 def _output(item: Json) -> Output:
     value = item["output"]
-    text = value if isinstance(value, str) else text_of(value)
-    return Output(item["call_id"], value, text)
-
-
-def text_of(content: list[Json]) -> str:
-    """Return the text of a message's or a result's parts."""
-    texts = (part.get("text") for part in content if part.get("type") in _TEXT_PARTS)
-    return "\n".join(text for text in texts if isinstance(text, str))
+    if isinstance(value, str):
+        return Output(item["call_id"], value, has_files=False)
+    return Output(item["call_id"], text_of(value), has_files=bool(files_of(value)))
 
 
 def request_of(text: str) -> Json:

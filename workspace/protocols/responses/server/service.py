@@ -13,14 +13,17 @@ from workspace.protocols.responses.errors import (
     ResponsesProblem,
     invalid,
     no_previous,
+    no_previous_named,
     no_such_response,
-    no_tool_call,
 )
 from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server import cancellation, decisions, sessions, store
 from workspace.protocols.responses.server.events import body_of
+from workspace.protocols.responses.server.outcomes import present_body
 from workspace.protocols.responses.server.projection import Door
+from workspace.protocols.responses.server.references import resolve_references
 from workspace.protocols.responses.server.request import CreateResponse, read_create
+from workspace.protocols.responses.server.steps import steps_of_caller
 from workspace.protocols.responses.wire import Json
 
 PAGE, LARGEST_PAGE = 20, 100
@@ -43,76 +46,66 @@ class Made:
 def create_response(request: HttpRequest, raw: bytes) -> Made:
     """Start a turn, or answer a question. Raises ResponsesProblem."""
     key = api_keys.require_key(request, CREATE, "ask:answer")
-    create = read_create(raw, request.headers.get("Idempotency-Key", ""))
-    commentary = request.GET.get("steps") == "commentary"
-    response = _answered(key, create, commentary=commentary) or _started_once(
-        key, create, commentary=commentary
-    )
-    body = body_of(response) if create.background else {}
+    wish = request.GET.get("steps", "")
+    read = read_create(raw, request.headers.get("Idempotency-Key", ""), wish)
+    create = resolve_references(key, read)
+    response = _answered(key, create) or _started_once(key, create)
+    body = present_body(response) if create.background else {}
     return Made(response, create.stream, create.background, body)
 
 
-def _answered(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response | None:
-    """Return the response to an answer; None if the request answers nothing."""
-    if not create.outputs:
+def _answered(key: ApiKey, create: CreateResponse) -> Response | None:
+    """Return the response to an answer; None if the request answers nothing. Raises ResponsesProblem."""
+    if not create.outputs and not create.approvals:
         return None
     previous = _previous(key, create)
-    asked = decisions.asked_by(previous, create.outputs) if previous else []
-    if previous is not None and asked:
-        _check_is_over(previous)
-        door = Door(
-            key=key,
-            items=create.items,
-            model=create.model,
-            background=create.background,
-            store=create.store,
-            commentary=commentary,
-            said=create.said,
-        )
-        return decisions.decide_call(*asked[0], key, door)
-    _reject_replayed(key, create)
-    if not create.messages:
-        raise no_tool_call(create.outputs[0].call_id)
-    return None
+    answer = decisions.answer_in(create, previous)
+    if answer is None or previous is None:
+        _reject_replayed(key, create)
+        return None
+    _check_is_over(previous)
+    door = Door(
+        key=key,
+        items=create.items,
+        background=create.background,
+        steps=steps_of_caller(create, sessions.settings_of(previous.agent).steps, previous),
+        said=create.said,
+        ignored=create.ignored,
+    )
+    return decisions.record_answer(answer, key, door)
 
 
 def _reject_replayed(key: ApiKey, create: CreateResponse) -> None:
     """Reject a transcript with a question and its answer that does not name the paused response."""
     calls = [output.call_id for output in create.outputs]
     if not create.previous and decisions.is_asked(calls, store.seen_by(key)):
-        raise ResponsesProblem(
-            400,
-            "An answer names the response that asked: send previous_response_id.",
-            code="previous_response_id_required",
-            param="previous_response_id",
-        )
+        raise no_previous_named()
 
 
-def _started_once(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response:
+def _started_once(key: ApiKey, create: CreateResponse) -> Response:
     """Start a turn. The same request with the same idempotency key returns what it started before."""
     if not create.idempotency:
-        return _started(key, create, commentary=commentary)
+        return _started(key, create)
     named = Response.objects.filter(key=key, idempotency=create.idempotency)
     before = named.select_related("session", "agent").first()
     if before is not None:
         return before
     try:
-        return _started(key, create, commentary=commentary)
+        return _started(key, create)
     except IntegrityError:
         if (before := named.select_related("session", "agent").first()) is None:
             raise
         return before
 
 
-def _started(key: ApiKey, create: CreateResponse, *, commentary: bool) -> Response:
+def _started(key: ApiKey, create: CreateResponse) -> Response:
     if "run:create" not in key.scopes:
         raise ResponsesProblem(403, "This key lacks the scope run:create.", code="not_permitted")
     previous = _previous(key, create)
     if previous is not None:
         _check_is_over(previous)
-    if not create.text.strip():
-        raise invalid("input contains no text of a user.", "input")
-    return sessions.start_response(key, create, commentary=commentary, previous=previous)
+    create.check_asks_anew()
+    return sessions.start_response(key, create, previous=previous)
 
 
 def _previous(key: ApiKey, create: CreateResponse) -> Response | None:
@@ -135,7 +128,7 @@ def _check_is_over(previous: Response) -> None:
 
 def found(request: HttpRequest, public_id: str, *scopes: str) -> tuple[ApiKey, Response]:
     """Find a response that the request's key may see. Raises ResponsesProblem."""
-    key = api_keys.require_key(request, *(scopes or (READ, CREATE)))
+    key = api_keys.require_key(request, *(scopes or (READ,)))
     response = store.find_response(key, public_id)
     if response is None:
         raise no_such_response(public_id)
@@ -144,7 +137,7 @@ def found(request: HttpRequest, public_id: str, *scopes: str) -> tuple[ApiKey, R
 
 def retrieve_response(request: HttpRequest, public_id: str) -> tuple[Response, Json]:
     _, response = found(request, public_id)
-    return response, body_of(response)
+    return response, present_body(response)
 
 
 def cancel_response(request: HttpRequest, public_id: str) -> Json:
@@ -154,6 +147,8 @@ def cancel_response(request: HttpRequest, public_id: str) -> Json:
 
 def delete_response(request: HttpRequest, public_id: str) -> Json:
     key, response = found(request, public_id, CREATE)
+    if READ not in key.scopes:
+        raise ResponsesProblem(403, f"This key lacks the scope {READ}.", code="not_permitted")
     cancellation.delete_with_content(response, key)
     return {"id": public_id, "object": "response", "deleted": True}
 

@@ -20,6 +20,7 @@ from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server import store
 from workspace.protocols.responses.server.projection import RUNTIME
 from workspace.protocols.responses.server.request import CreateResponse, request_of
+from workspace.protocols.responses.server.steps import steps_of_caller
 from workspace.protocols.responses.server.store import NewResponse
 from workspace.protocols.responses.settings import ResponsesSettings
 
@@ -46,24 +47,16 @@ def _agent(key: ApiKey, model: str) -> Agent:
         raise invalid(words, "model") from error
 
 
-def start_response(
-    key: ApiKey, create: CreateResponse, *, commentary: bool, previous: Response | None
-) -> Response:
+def start_response(key: ApiKey, create: CreateResponse, *, previous: Response | None) -> Response:
     """Start a turn for a caller's new text. Raises ResponsesProblem.
 
     If ``previous`` is the last response of an active session, the turn continues in that session.
     Otherwise it is a fork and gets a new session.
     """
     agent = previous.agent if previous else _agent(key, create.model)
-    settings = settings_of(agent)
-    if not create.store and settings.hitl:
-        code = "unsupported_parameter"
-        raise invalid("A response that may pause for a person must be stored.", "store", code)
-    if previous is not None:
-        response = _follow(key, create, settings, previous, commentary=commentary)
-        if response is not None:
-            return response
-    return _open(key, create, settings, agent, previous, commentary=commentary)
+    new = _new_response(key, create, settings_of(agent), previous)
+    response = _follow(key, new, previous) if previous is not None else None
+    return response or _open(key, new, create.text, agent, previous)
 
 
 def settings_of(agent: Agent) -> ResponsesSettings:
@@ -76,14 +69,7 @@ def settings_of(agent: Agent) -> ResponsesSettings:
 
 
 @transaction.atomic
-def _follow(
-    key: ApiKey,
-    create: CreateResponse,
-    settings: ResponsesSettings,
-    previous: Response,
-    *,
-    commentary: bool,
-) -> Response | None:
+def _follow(key: ApiKey, new: NewResponse, previous: Response) -> Response | None:
     session = lock_session(previous.session_id)
     newest = Response.objects.filter(session=session).order_by("-pk").first()
     active = session.state == SessionState.ACTIVE and session.agent.lifecycle == AgentState.ACTIVE
@@ -91,7 +77,6 @@ def _follow(
     busy = live is not None and live.status != RunStatus.WAITING_HUMAN
     if newest is None or newest.pk != previous.pk or not active or busy:
         return None
-    new = _new_response(key, create, settings, commentary=commentary)
     transitions.release_waiting_run(session)
     response = _put(session, key, new, previous)
     next_run.queue_next_run(session)
@@ -99,16 +84,9 @@ def _follow(
 
 
 def _open(
-    key: ApiKey,
-    create: CreateResponse,
-    settings: ResponsesSettings,
-    agent: Agent,
-    previous: Response | None,
-    *,
-    commentary: bool,
+    key: ApiKey, new: NewResponse, text: str, agent: Agent, previous: Response | None
 ) -> Response:
-    new = _new_response(key, create, settings, commentary=commentary)
-    title = CONFIDENTIAL if new.confidential else create.text.strip()[:TITLE]
+    title = CONFIDENTIAL if new.confidential else text.strip()[:TITLE]
     # open_session opens the transaction; a second one around it would only cost time.
     made: list[Response] = []
 
@@ -123,19 +101,18 @@ def _open(
 
 
 def _new_response(
-    key: ApiKey, create: CreateResponse, settings: ResponsesSettings, *, commentary: bool
+    key: ApiKey, create: CreateResponse, settings: ResponsesSettings, previous: Response | None
 ) -> NewResponse:
     request = request_of(create.text)
     return NewResponse(
         request=request,
         items=create.items,
         key=key,
-        model=create.model,
         background=create.background,
-        store=create.store,
-        commentary=commentary or settings.steps == "commentary",
+        steps=steps_of_caller(create, settings.steps, previous),
         confidential=settings.tightened(request).confidential,
         said=create.said,
+        ignored=create.ignored,
         idempotency=create.idempotency,
     )
 

@@ -11,13 +11,15 @@ from django.db.models import Count, Q, QuerySet, Sum
 from agents.locking import LockedSession
 from workspace.accounts import api_keys
 from workspace.models import ApiKey
-from workspace.protocols.responses.models import Response, ResponseInput, ResponseStatus
+from workspace.protocols.responses.models import (
+    Response,
+    ResponseInput,
+    ResponseStatus,
+    Steps,
+)
 from workspace.protocols.responses.server.events import ResponseStream
-from workspace.protocols.responses.server.ids import new_id
+from workspace.protocols.responses.server.ids import may_be_response, new_id
 from workspace.protocols.responses.wire import Json, response_object
-
-#: The model of a response whose caller named none.
-DEFAULT_MODEL = "hybrid-agent"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +29,11 @@ class NewResponse:
     request: Json | None
     items: Sequence[Json] = ()
     key: ApiKey | None = None
-    model: str = ""
     background: bool = False
-    store: bool = True
-    commentary: bool = False
+    steps: Steps = Steps.CALLS
     confidential: bool = False
     said: Json = field(default_factory=dict)
+    ignored: Sequence[str] = ()
     idempotency: str = ""
 
 
@@ -54,12 +55,12 @@ def make_response(
     body = response_object(
         public_id=public_id,
         created_at=int(at.timestamp()),
-        model=new.model or DEFAULT_MODEL,
+        model=session.agent.slug,
         status=str(status),
         background=new.background,
-        stored=new.store,
         previous=previous.public_id if previous else None,
         said=new.said,
+        ignored=new.ignored,
     )
     response = Response(
         public_id=public_id,
@@ -72,8 +73,7 @@ def make_response(
         idempotency=new.idempotency,
         status=status,
         background=new.background,
-        stored=new.store,
-        commentary=new.commentary,
+        steps=new.steps,
         confidential=new.confidential,
         request=new.request,
         body=body,
@@ -97,16 +97,20 @@ def _keep_input(response: Response, items: Sequence[Json]) -> None:
 def seen_by(key: ApiKey) -> QuerySet[Response]:
     """Return the responses that a key may read. A person's key reads all of the agents it reaches.
 
-    A key without a person reads only the responses that it created.
+    A key without a person reads the responses that it created, and those that continue them after
+    an answer.
     """
     responses = Response.objects.filter(
         agent__in=api_keys.agents_of(key), stored=True, deleted_at=None
     )
-    responses = responses if key.person_id is not None else responses.filter(key=key)
+    if key.person_id is None:
+        responses = responses.filter(Q(key=key) | Q(root__key=key))
     return responses.select_related("session", "agent")
 
 
 def find_response(key: ApiKey, public_id: str) -> Response | None:
+    if not may_be_response(public_id):
+        return None
     return seen_by(key).filter(public_id=public_id).first()
 
 

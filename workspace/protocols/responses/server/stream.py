@@ -13,10 +13,13 @@ from workspace.live.hub import live_hub
 from workspace.live.subscriber import Subscriber
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.models import Response, ResponseEvent
-from workspace.protocols.responses.server.events import TERMINAL, body_of
+from workspace.protocols.responses.server.events import TERMINAL
+from workspace.protocols.responses.server.outcomes import present_body
 
 #: Seconds of silence after which a comment keeps the connection alive.
 KEEP_ALIVE = float(os.environ.get("RESPONSES_KEEP_ALIVE_SECONDS", "10"))
+#: The last line of every stream that is over.
+DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE_COMMENT = b": keep-alive\n\n"
 #: Events per read.
 BATCH = 500
@@ -42,6 +45,7 @@ async def stream_frames(pk: int, session_id: int, after: int) -> AsyncGenerator[
             if found.frames:
                 yield found.frames
             if found.is_over:
+                yield DONE
                 return
             if not found.frames and not await watcher.woken(KEEP_ALIVE):
                 yield KEEP_ALIVE_COMMENT
@@ -85,7 +89,7 @@ def _body(pk: int, *, as_it_stands: bool) -> bytes:
     """Return the response as JSON if it has ended or ``as_it_stands``; otherwise nothing."""
     found = Response.objects.all() if as_it_stands else Response.objects.exclude(ended_at=None)
     response = found.filter(pk=pk).first()
-    return wire.compact_json(body_of(response)).encode() if response else b""
+    return wire.compact_json(present_body(response)).encode() if response else b""
 
 
 def _nothing_comes_after(pk: int, seq: int) -> bool:

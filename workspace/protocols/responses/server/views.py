@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 
 from agents.db.retrying import once_in_database
 from workspace.protocols.common.http import HttpDoor
-from workspace.protocols.responses.errors import of_request
+from workspace.protocols.responses.errors import no_such_endpoint, of_request
 from workspace.protocols.responses.server import service, stream
 from workspace.protocols.responses.wire import Json, compact_json
 
@@ -65,6 +65,12 @@ async def post_cancel(request: HttpRequest, public_id: str) -> HttpResponseBase:
 async def get_input_items(request: HttpRequest, public_id: str) -> HttpResponseBase:
     """GET /v1/responses/<id>/input_items."""
     return _json(await once_in_database(service.list_input_items, request, public_id))
+
+
+@RESPONSES.takes_async("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+async def refuse_unknown(_: HttpRequest) -> HttpResponseBase:
+    """Answer for every other address below /v1, in the words of the protocol."""
+    raise no_such_endpoint()
 
 
 def _json(body: Json) -> HttpResponse:

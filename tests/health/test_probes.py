@@ -16,7 +16,7 @@ from agents.models import Session
 from asks import answering
 from tests.admin import world
 from tests.pages import world as asking
-from workspace.health import checks
+from workspace.health import look
 
 LOOPBACK: dict[str, Any] = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost"}
 AWAY: dict[str, Any] = {"REMOTE_ADDR": "192.0.2.7", "HTTP_HOST": "localhost"}
@@ -36,13 +36,6 @@ def test_alive_asks_no_database(client: Client) -> None:
     client.cookies["sessionid"] = "somebody's"
     answer = client.get("/healthz")
     assert (answer.status_code, answer.content) == (200, b"alive\n")
-
-
-@pytest.fixture
-def worker(db: None) -> None:
-    """A worker that is alive."""
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
 
 
 @pytest.mark.usefixtures("worker")
@@ -80,10 +73,10 @@ def test_not_ready_before_the_migrations(client: Client) -> None:
 def test_not_ready_without_a_database_and_silent_about_why(
     client: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    def away() -> bool:
+    def away() -> tuple[bool, bool, float, list[str]]:
         raise error("password for needs_you@10.0.0.5 refused")
 
-    monkeypatch.setattr(checks, "_database_answers", away)
+    monkeypatch.setattr(look, "_read", away)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["wrong"] == {"database": "The database does not answer."}

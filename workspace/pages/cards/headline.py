@@ -1,0 +1,93 @@
+"""What an action does, in one line, and the words of the buttons: from the bound action alone.
+
+The template of the policy or of the tool says it if all of its arguments are there. Otherwise it is
+the operation and its first short arguments. Nothing here comes from what the agent wrote about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from django.utils.translation import gettext as _
+
+from agents.text.canonical_json import Json
+from asks.lifecycle import Meaning
+from asks.models import Option
+from asks.policies.wording import (
+    MAX_VALUE,
+    Wording,
+    WordingPart,
+    fill_template,
+    text_of,
+    value_in_line,
+)
+
+MOST_NAMED = 3
+"""Arguments that a headline names where no template does."""
+
+_PLAIN = frozenset(
+    (
+        *("yes", "no", "ok", "approve", "approve once", "allow", "allow once", "accept"),
+        *("reject", "deny", "refuse", "decline", "cancel"),
+    )
+)
+"""Labels that say no more than yes or no."""
+
+
+def headline_of(
+    wording: Wording, operation: str, params: Json, *, said: str = ""
+) -> tuple[WordingPart, ...]:
+    """Return the headline of an action; arguments equal to ``said``, the question, are left out."""
+    filled = fill_template(wording.headline, params) if wording.headline else None
+    return filled or tuple(_operation_and_arguments(operation, params, said))
+
+
+def _operation_and_arguments(operation: str, params: Json, said: str) -> Iterator[WordingPart]:
+    yield WordingPart(" ".join(operation.split()), is_value=True)
+    for at, (name, value) in enumerate(islice(_first_scalars(params, said), MOST_NAMED)):
+        yield WordingPart(f"{', ' if at else ': '}{name} ".replace("  ", " "))
+        yield WordingPart(value, is_value=True)
+
+
+def _first_scalars(params: Json, said: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of short arguments; a long one only if it comes first."""
+    members = params.items() if isinstance(params, dict) else [("", params)]
+    first = True
+    for name, value in members:
+        line = None if value == said or isinstance(value, list) else value_in_line(value)
+        if line is None:
+            continue
+        if first or (len(str(value)) <= MAX_VALUE and "\n" not in str(value).strip()):
+            yield name, line
+        first = False
+
+
+def label_of(option: Option, offered: Iterable[Option], wording: Wording, params: Json) -> str:
+    """Return the words of an option's button.
+
+    They are the verb of the policy or the tool where just this option approves or rejects, otherwise
+    the option's own.
+    """
+    templates = {Meaning.APPROVE: wording.approve_label, Meaning.DENY: wording.reject_label}
+    template = templates.get(Meaning(option.meaning))
+    alike = [one for one in offered if one.meaning == option.meaning]
+    filled = fill_template(template, params) if template and len(alike) == 1 else None
+    return text_of(filled) if filled else option.label
+
+
+def detail_of(option: Option, label: str) -> str:
+    """Return an option's detail, with its own words first if the button says others.
+
+    A label of `_PLAIN` is left out.
+    """
+    own = option.label.strip()
+    if label == option.label or own.casefold() in _PLAIN:
+        return option.detail
+    quoted = _("The agent calls it “{label}”.").format(label=own)
+    return f"{quoted} {option.detail}".strip()
+
+
+def labels_of(options: Sequence[Option], wording: Wording, params: Json) -> dict[str, str]:
+    """Return the words of each button by the option's key."""
+    return {option.key: label_of(option, options, wording, params) for option in options}
