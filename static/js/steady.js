@@ -9,7 +9,8 @@
   const SLIDE = 160; // ms
   const NEAR = 2; // px that nobody notices
   const CONTROLS = "main button, main summary, main select, main .btn";
-  const BLOCKS = ".page > *, .cards > .card, .rows > li";
+  const OUTER = ".page > *, .cards > .card, .rows > li";
+  const BLOCKS = `${OUTER}, .card__in > *, .answer > *, .answer > fieldset > *, .card__foot`;
   let controls = new Map(); // element -> where it was in the view
   let blocks = new Map();
   let scrolledTo = 0;
@@ -45,14 +46,29 @@
     const shift = (node) => (blocks.has(node) && now.has(node) ? blocks.get(node).top - scrolled - now.get(node).top : 0);
     let slid = false;
     for (const node of now.keys()) {
-      const outer = node.parentElement.closest(".page > *");
+      const outer = node.parentElement.closest(OUTER);
       const by = shift(node) - (outer ? shift(outer) : 0);
       if (Math.abs(by) < NEAR || !inReach(now.get(node), by)) continue;
-      node.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], { duration: SLIDE, easing: "ease-out" });
+      startFrom(node, by);
       slid = true;
     }
     return slid;
   }
+
+  /* The first frame has the offset as a style: a frame that begins with an animation counts as a jump in Chromium. */
+  function startFrom(node, by) {
+    const from = { transform: `translateY(${by + offsetOf(node)}px)` };
+    for (const running of node.getAnimations()) if (running.id === "slide") running.cancel();
+    node.style.transform = from.transform;
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      if (node.style.transform !== from.transform) return; // it moved again meanwhile
+      node.style.transform = "";
+      node.animate([from, { transform: "none" }], { id: "slide", duration: SLIDE, easing: "ease-out" });
+    }));
+  }
+
+  /* How far a block is from its place, while it slides. */
+  const offsetOf = (node) => new DOMMatrix(getComputedStyle(node).transform).m42;
 
   const inReach = (place, by) => Math.min(place.top, place.top + by) < innerHeight && Math.max(place.bottom, place.bottom + by) > 0;
 

@@ -25,10 +25,6 @@ SHIFTS = """
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) {
     if (!entry.hadRecentInput) window.shifted = (window.shifted || 0) + entry.value;
-    const nodes = entry.sources.map((source) => [
-      source.node && (source.node.id || source.node.className || source.node.nodeName),
-      source.previousRect.top, source.currentRect.top]);
-    console.log("shift", entry.value, JSON.stringify(nodes));
   }
 }).observe({ type: "layout-shift", buffered: true });
 """
@@ -261,7 +257,6 @@ def test_nothing_jumps_when_a_card_arrives_settles_or_leaves(
     asks = [world.asked(agent) for agent in agents[:2]]
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.add_init_script(SHIFTS)
-    page.on("console", lambda m: print(m.text))
     sign_in(owner)
     page.goto("/")
     expect(page.locator("[data-conn][data-state=live]").first).to_be_attached()
