@@ -87,6 +87,13 @@ def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
     return _turn(session, run, given)
 
 
+def peek_turn(session: Session) -> Turn:
+    """Return the turn that a session would take now, without claiming or leasing anything."""
+    number = session.run_count + 1
+    run = Run(pk=0, session=session, number=number, cause=session.wake_cause)
+    return _turn(session, run, inbox.peek_items(session))
+
+
 def _claimable(session: Session, run: Run, now: datetime) -> bool:
     if run.status == RunStatus.QUEUED:
         return next_run.may_work(session)

@@ -20,6 +20,7 @@ from workspace.pages import (
     sessions,
 )
 from workspace.pages.account import delegations, hours, reauthentication, sign_in
+from workspace.pages.mending import editing, owners, told
 
 urlpatterns = [
     path("", needs_you.show_queue, name="needs_you"),
@@ -45,6 +46,11 @@ urlpatterns = [
     path("agents/", agents.list_agents, name="agents"),
     path("agents/new", agents.connect_agent, name="agent_new"),
     path("agents/<slug:slug>/", agents.show_agent, name="agent"),
+    path("agents/<slug:slug>/edit", editing.edit_agent, name="agent_edit"),
+    path("agents/<slug:slug>/owners", owners.edit_owners, name="agent_owners"),
+    path("agents/<slug:slug>/told", told.show_told, name="agent_told"),
+    path("agents/<slug:slug>/retire", editing.retire, name="agent_retire"),
+    path("agents/<slug:slug>/restore", agents.post_agent_restore, name="agent_restore"),
     path("agents/<slug:slug>/retry", agents.post_agent_retry, name="agent_retry"),
     path("agents/<slug:slug>/start", agents.post_agent_start, name="agent_start"),
     path("agents/<slug:slug>/pause", agents.post_agent_pause, name="agent_pause"),

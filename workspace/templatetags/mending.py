@@ -1,0 +1,25 @@
+"""Filters of the pages on which an agent is changed."""
+
+from __future__ import annotations
+
+import json
+
+from django import template
+
+from workspace.text import visible
+
+register = template.Library()
+
+#: Longer values of a recorded change are cut where they are listed; the ledger has the whole.
+MOST = 300
+
+
+@register.filter
+def record_value(value: object) -> str:
+    """Return a value of a recorded change on one line: words as they are, the rest as JSON."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        text = ", ".join(value)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = visible.visible_line(text) or "—"
+    return line if len(line) <= MOST else f"{line[:MOST]}…"
