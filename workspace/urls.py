@@ -18,8 +18,10 @@ from workspace.pages import (
     needs_you,
     receipts,
     sessions,
+    undo,
 )
 from workspace.pages.account import delegations, hours, reauthentication, sign_in
+from workspace.pages.account import undo as undo_page
 from workspace.pages.mending import editing, owners, told
 
 urlpatterns = [
@@ -34,6 +36,8 @@ urlpatterns = [
     path("asks/<int:ask_id>/extend", claims.post_extension, name="extend"),
     path("asks/<int:ask_id>/again", backlog.post_ask_again, name="again"),
     path("asks/<int:ask_id>/drop", backlog.post_dismissal, name="drop"),
+    path("verdicts/<int:verdict_id>/take-back", undo.post_take_back, name="take_back"),
+    path("verdicts/<int:verdict_id>/start-now", undo.post_start_now, name="start_now"),
     path("backlog/", backlog.list_backlog, name="backlog"),
     path("delegations/", delegations.show_delegations, name="delegations"),
     path(
@@ -42,6 +46,7 @@ urlpatterns = [
         name="delegation_revoke",
     ),
     path("hours", hours.edit_hours, name="hours"),
+    path("undo", undo_page.edit_undo, name="undo"),
     path("prove", reauthentication.confirm_identity, name="prove"),
     path("agents/", agents.list_agents, name="agents"),
     path("agents/new", agents.connect_agent, name="agent_new"),

@@ -37,7 +37,7 @@ NODES = {
     "output": "output",
     "step": "tool",
     "asked": "asked",
-    **dict.fromkeys(("verdict", "message", "withdrawn"), "person"),
+    **dict.fromkeys(("verdict", "pressed", "retracted", "message", "withdrawn"), "person"),
     **dict.fromkeys(("report", "summary"), "ok"),
     **dict.fromkeys(("error", "refused", "mail_lost"), "bad"),
 }
@@ -48,7 +48,7 @@ EVENT_PARTIALS = {
         kind: kind for kind in ("started", "output", "step", "report", "notice", "usage", "ignored")
     },
     **{kind: kind for kind in ("summary", "error", "ended", "asked", "verdict", "refused")},
-    "withdrawn": "withdrawn",
+    **{kind: kind for kind in ("withdrawn", "pressed", "retracted")},
     **dict.fromkeys(("expired", "superseded"), "closed"),
     **dict.fromkeys(("message", "mail"), "message"),
     **dict.fromkeys(("mail_sent", "mail_lost", "state"), "plain"),

@@ -250,9 +250,9 @@ def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
         EarlierGate(
             one.number,
             one.ask.prompt.partition("\n")[0],
-            one.ask.verdict.option_label,
-            one.ask.verdict.decided_by.get_username(),
-            one.ask.verdict.text,
+            one.ask.decision.option_label,
+            one.ask.decision.decided_by.get_username(),
+            one.ask.decision.text,
         )
         for one in decided
         if one.number < gate.number

@@ -170,7 +170,7 @@ def _was_decided(previous: Response, approval: Approval) -> bool:
     asks = Ask.objects.filter(session=previous.session_id, status=AskStatus.ANSWERED)
     for ask in asks.exclude(gate=None).select_related("gate", "verdict", "run__response"):
         if approval_id(ask.gate, ask.run.response.public_id) == approval.request_id:
-            return (ask.verdict.meaning == Meaning.APPROVE) == approval.approve
+            return (ask.decision.meaning == Meaning.APPROVE) == approval.approve
     return False
 
 
