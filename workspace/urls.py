@@ -22,7 +22,7 @@ from workspace.pages import (
 )
 from workspace.pages.account import delegations, hours, reauthentication, sign_in
 from workspace.pages.account import undo as undo_page
-from workspace.pages.mending import editing, owners, told
+from workspace.pages.mending import editing, handover, owners, told
 
 urlpatterns = [
     path("", needs_you.show_queue, name="needs_you"),
@@ -71,6 +71,7 @@ urlpatterns = [
     path("sessions/<int:session_id>/stop", sessions.post_session_stop, name="session_stop"),
     path("sessions/<int:session_id>/resume", sessions.post_session_resume, name="session_resume"),
     path("grants/<int:grant_id>/take-back", grants.post_take_back, name="take_back"),
+    path("handover/", handover.show_handover, name="handover"),
     path("given-up/", given_up.list_given_up, name="given_up"),
     path("given-up/<int:session_id>/retry", given_up.post_retry, name="retry"),
     path("decisions/", decisions.list_decisions, name="decisions"),
