@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import openai
@@ -61,14 +62,10 @@ def the_result_of_a_step_starts_nothing() -> None:
     transcript = [{"role": "user", "content": ask("plain")["input"]}]
     for call in calls:
         transcript += [call, *answer(call["call_id"], "done")]
-    for more in ({}, {"previous_response_id": first.id}):
-        refused(
-            openai.BadRequestError,
-            lambda more=more: client.responses.create(
-                model=MODEL, input=transcript, tools=[COLLIDING], **more
-            ),
-            param="input",
-        )
+    chains: list[Json] = [{}, {"previous_response_id": first.id}]
+    for chain in chains:
+        body = {"model": MODEL, "input": transcript, "tools": [COLLIDING], **chain}
+        refused(openai.BadRequestError, partial(client.responses.create, **body), param="input")
 
 
 def approval(response: Any) -> tuple[Any, Json]:
