@@ -22,6 +22,10 @@ from tests.policies.world import in_force
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 SignIn = Callable[[User], None]
 
+UNFOLD = """
+document.querySelectorAll("[data-unfold]:not([hidden])").forEach(it => it.click());
+document.querySelectorAll(".bound details").forEach(it => it.open = true);
+"""
 OLD = "def pay(amount):\n    # in euros\n    total = amount * 1.19\n    return send(total, 'EUR')\n"
 NEW = OLD.replace("pay(amount)", "pay(amount, rate=1.19)").replace("1.19\n", "rate   \n")
 LONG_OLD = "".join(f"line {n}: the same words again and again\n" for n in range(60))
@@ -89,7 +93,7 @@ def test_calls_are_accessible_and_nothing_spills(
     found = []
     for address in ["/", *(f"/asks/{ask.pk}/" for ask in asks)]:
         page.goto(address)
-        page.evaluate("document.querySelectorAll('.bound details').forEach(it => it.open = true)")
+        page.evaluate(UNFOLD)
         found += complaints(page)
         spill = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert spill <= 0, address

@@ -29,8 +29,8 @@ from workspace.templatetags.words import age
 
 TITLE_LENGTH = 160
 """In characters. A longer question is shown as prose, not as a title."""
-MOST_BUTTONS = 6
-"""Above this number the options are shown as a list."""
+MOST_BUTTONS = 12
+"""Above this number the options are a list of which one is chosen and then sent."""
 SHOWN_GATES = 20
 """How many earlier gates a card shows; the thread has the rest."""
 DOORS_OWN = frozenset({"eve"})

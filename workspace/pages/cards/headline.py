@@ -25,6 +25,8 @@ from asks.policies.wording import (
 
 MOST_NAMED = 3
 """Arguments that a headline names where no template does."""
+MAX_NAMED = 40
+"""Characters of such an argument. Only the first one may be longer."""
 
 _PLAIN = frozenset(
     (
@@ -59,7 +61,7 @@ def _first_scalars(params: Json, said: str) -> Iterator[tuple[str, str]]:
         line = None if value == said or isinstance(value, list) else value_in_line(start)
         if line is None:
             continue
-        if first or (start == value and len(str(value)) <= MAX_VALUE):
+        if first or (start == value and len(str(value)) <= MAX_NAMED):
             yield name, line
         first = False
 
