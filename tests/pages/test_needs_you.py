@@ -253,7 +253,7 @@ def test_queries_do_not_grow_with_cards(
     agent = world.agent_of(owner)
     world.turn(agent, *[world.approval(f"k{n}") for n in range(count)])
     world.turn(world.agent_of(owner, slug="blocked"))
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         assert len(queue(as_owner).all("article")) == count + 1
 
 

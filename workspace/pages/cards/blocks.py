@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -167,13 +166,12 @@ def _folds(hunks: tuple[Hunk, ...]) -> Iterator[BlockPart]:
 
 @lru_cache(maxsize=64)
 def _code(what: str, text: str, language: str) -> ValueBlock:
-    body = visible(text)
+    body = fold_blank_lines(visible(text))
     lines = [line_html(line) for line in coloured_lines(body, language)]
-    if fold_blank_lines(body) != body:
-        lines = _with_blanks(lines)
     if lines and not lines[-1]:
         lines.pop()
-    count = ngettext("{count} line", "{count} lines", len(lines)).format(count=len(lines))
+    number = len(text.splitlines())
+    count = ngettext("{count} line", "{count} lines", number).format(count=number)
     if not text.endswith("\n") and language != "json":
         count = f"{count}, {_('no line break at the end')}"
     rest = len(lines) - OPEN_LINES
@@ -184,9 +182,3 @@ def _code(what: str, text: str, language: str) -> ValueBlock:
         more = ngettext("{count} more line", "{count} more lines", rest).format(count=rest)
         folds.append(BlockPart((LineGroup(same=tuple(lines[OPEN_LINES:])),), more, is_open=False))
     return ValueBlock(what, count, tuple(folds))
-
-
-def _with_blanks(lines: list[SafeString]) -> list[SafeString]:
-    """Show that lines are blank, where many of them could hide others."""
-    mark = line_html(coloured_lines("⟦" + _("blank line") + "⟧", "")[0])
-    return [line or mark for line in lines]
