@@ -20,7 +20,7 @@ from agents.db.statements import Prepared
 from agents.events.log import NewEvent, record_event, record_events
 from agents.jobs import queue
 from agents.lifecycle import RunStatus
-from agents.locking import LockedRun, lock_run, lock_session
+from agents.locking import LockedRun, LockedSession, lock_run, lock_session
 from agents.models import Run, Session
 from agents.running.runtime import AgentFacts, Fence, Given, Turn
 from agents.text.storable import make_storable
@@ -87,7 +87,16 @@ def claim_run(*, run_id: int, worker: str, again: bool = False) -> Turn | None:
     return _turn(session, run, given)
 
 
-def _claimable(session: Session, run: Run, now: datetime) -> bool:
+def peek_turn(session: Session) -> Turn:
+    """Return the turn that a session would take now, without claiming or leasing anything."""
+    number = session.run_count + 1
+    run = Run(pk=0, session=session, number=number, cause=session.wake_cause)
+    return _turn(session, run, inbox.peek_items(session))
+
+
+def _claimable(session: LockedSession, run: Run, now: datetime) -> bool:
+    if wakes.is_held(session):
+        return False
     if run.status == RunStatus.QUEUED:
         return next_run.may_work(session)
     return run.status == RunStatus.RUNNING and run.lease_until is not None and run.lease_until < now

@@ -18,7 +18,8 @@ from agents.models import Agent, Run, Session
 def start_session(*, session_id: int, by: AbstractBaseUser) -> Run | None:
     """Start a session now, and resume it and its agent first if need be; return its run.
 
-    A run that waits for a person stops waiting; its asks stay open. If a run is queued or running
+    A run that waits for a person stops waiting; its asks stay open. An answer that could still be
+    taken back takes effect. If a run is queued or running
     already, that run is returned. Return None if the session has ended.
     """
     agent = Agent.objects.get(sessions=session_id)
@@ -28,6 +29,7 @@ def start_session(*, session_id: int, by: AbstractBaseUser) -> Run | None:
     if session.state == SessionState.ENDED:
         return None
     session.state, session.state_reason = SessionState.ACTIVE, ""
+    wakes.end_hold(session)
     transitions.release_waiting_run(session)
     live = transitions.live_run(session)
     if live is None:

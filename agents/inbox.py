@@ -66,6 +66,12 @@ def lease_items(run: Run) -> list[Given]:
     return [Given(kind, author, body, json.loads(data)) for kind, author, body, data in rows]  # noqa: TID251  we wrote it
 
 
+def peek_items(session: Session) -> list[Given]:
+    """Return the items that a session is still owed, without leasing them."""
+    owed = session.inbox.filter(state__in=(InboxState.QUEUED, InboxState.LEASED)).order_by("pk")
+    return [Given(item.kind, item.author, item.body, item.data) for item in owed]
+
+
 def acknowledge_items(run: Run) -> bool:
     """Acknowledge the items of a completed run; return whether more are queued for its session."""
     ((more,),) = statements.query(_ACK, run.pk, run.session_id)

@@ -1,7 +1,13 @@
-"""Queue the next run of a session if the session is due, may work and has no live run."""
+"""Queue the next run of a session if the session is due, may work, is not held and has no live run.
+
+A person can take an answer back for some seconds. Meanwhile its session is held: no run is queued or
+claimed, whatever wakes it. The row says until when (``held_until``); a job for that moment and the
+sweep of ``agents.jobs.tick`` both lead here, where what was held takes effect first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from agents import inbox, transitions, wakes
@@ -11,6 +17,31 @@ from agents.lifecycle import AgentState, Cause, RunStatus, SessionState
 from agents.locking import LockedSession
 from agents.models import Lane, Run, Session
 
+Releaser = Callable[[LockedSession], None]
+_releasers: list[Releaser] = []
+
+
+def register_releaser(releaser: Releaser) -> None:
+    """Call a function of a layer above with each session whose hold is over, under its lock.
+
+    It lets everything that was held take effect. Registering it again does nothing.
+    """
+    if releaser not in _releasers:
+        _releasers.append(releaser)
+
+
+def hold_session(session: LockedSession, until: datetime) -> None:
+    """Start nothing in a session before a time, or before a later time that is set already."""
+    session.held_until = max(until, session.held_until or until)
+    queue.enqueue_session(session.pk, at=session.held_until)
+
+
+def release_held(session: LockedSession) -> None:
+    """Let everything that a session holds take effect, whether or not its time has come."""
+    session.held_until = None
+    for release in _releasers:
+        release(session)
+
 
 def queue_next_run(session: LockedSession) -> Run | None:
     """Queue the next run of a session if it is due, and store its status; return the run, if any.
@@ -18,6 +49,8 @@ def queue_next_run(session: LockedSession) -> Run | None:
     Call this last in every verb that changes a session; call ``transitions.store_status`` instead if
     no run can have become due.
     """
+    if session.held_until is not None and not wakes.is_held(session):
+        release_held(session)
     live = transitions.live_run(session)
     queued = None if live else _queue_if_due(session)
     transitions.store_status(session, live or queued)
@@ -46,6 +79,8 @@ def set_requester(session: LockedSession, person_id: int | None) -> None:
 
 def _queue_if_due(session: LockedSession) -> Run | None:
     if session.wake_at is None or session.wake_at > session.locked_at or not may_work(session):
+        return None
+    if wakes.is_held(session):
         return None
     if session.wake_cause != Cause.HUMAN and (until := _lane_blocked_until(session)):
         wakes.defer_wake(session, until)

@@ -13,7 +13,10 @@ from agents.lifecycle import WORKING, AgentState, Cause, RunStatus, SessionState
 
 @dataclass(frozen=True, kw_only=True)
 class StatusFacts:
-    """All facts that a status depends on. ``live_run`` is the status of the live run, or empty."""
+    """All facts that a status depends on. ``live_run`` is the status of the live run, or empty.
+
+    ``held`` is whether nothing starts for now, because a person can still take an answer back.
+    """
 
     agent_state: str
     session_state: str
@@ -22,6 +25,7 @@ class StatusFacts:
     open_asks: int = 0
     wake_at: datetime | None = None
     wake_cause: str = ""
+    held: bool = False
     idle_streak: int = 0
     error_streak: int = 0
     failing: bool = False
@@ -84,6 +88,9 @@ def _of_the_agent(facts: StatusFacts) -> DerivedStatus | None:
 
 
 def _of_the_run(facts: StatusFacts) -> DerivedStatus | None:
+    working = facts.live_run in (RunStatus.QUEUED, RunStatus.RUNNING)
+    if facts.held and not facts.open_asks and not working:
+        return DerivedStatus(Status.SCHEDULED, "Answered. It starts in a few seconds.")
     if facts.live_run == RunStatus.WAITING_HUMAN:
         return DerivedStatus(
             Status.WAITING_HUMAN, f"{_waiting(facts.open_asks)} No process is running."

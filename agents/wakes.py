@@ -57,6 +57,17 @@ def rest_session(session: LockedSession, cause: Cause) -> None:
     session.wake_at, session.wake_cause = None, cause
 
 
+def is_held(session: LockedSession) -> bool:
+    """Whether nothing may start for now, because a person can still take an answer back."""
+    return session.held_until is not None and session.held_until > session.locked_at
+
+
+def end_hold(session: LockedSession) -> None:
+    """Let what is held take effect now; call ``queue_next_run`` afterwards."""
+    if session.held_until is not None:
+        session.held_until = min(session.held_until, session.locked_at)
+
+
 def is_woken_by_human(session: Session) -> bool:
     """Whether the present wake of a session comes from a person."""
     return session.wake_at is not None and session.wake_cause == Cause.HUMAN

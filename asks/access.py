@@ -205,6 +205,20 @@ def people_who_answer(ask: Ask) -> QuerySet[User]:
     return people.filter(first | Q(pk__in=members.values("user_id"))).distinct()
 
 
+def agents_steered_by(person: AbstractBaseUser) -> QuerySet[Agent]:
+    """Return the agents that a person may change: their own, or all with the permission for it."""
+    if isinstance(person, User) and person.has_perm("agents.change_agent"):
+        return Agent.objects.all()
+    return agents_of(person)
+
+
+def may_rewire(person: AbstractBaseUser) -> bool:
+    """Whether a person may decide what runs: an agent can be any command on the worker's machine."""
+    return isinstance(person, User) and (
+        person.has_perm("agents.add_agent") or person.has_perm("agents.change_agent")
+    )
+
+
 def may_see(person: AbstractBaseUser, ask: Ask) -> bool:
     """Whether a person may see an ask now."""
     return rights_of(person, ask).sees

@@ -5,19 +5,29 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils.translation import gettext as _
 
-from agents import transitions
+from agents import actors, transitions
 from agents.locking import lock_sessions
 from agents.mending.changes import AgentChange
 from agents.models import Agent
+from asks.actions import grant_ends
 from asks.ledger.agent_records import record_agent_change
 from asks.lifecycle import AskStatus
-from asks.models import Ask
+from asks.models import Ask, GrantEnd
 from asks.withdrawing import withdraw_locked
+
+#: Changed fields after which an approval that was not used yet is void: it was of another agent.
+ENDS_GRANTS = frozenset({"mission", "contract", "runtime", "settings"})
 
 
 def follow_change(change: AgentChange) -> None:
-    """Record a change, and withdraw what the agent's earlier runtime asked, in one transaction."""
+    """Record a change, and end what was approved or asked for the agent as it was before.
+
+    The caller holds the lock of the agent's row, and reads its sessions again afterwards.
+    """
     record_agent_change(change)
+    if any(name.partition(".")[0] in ENDS_GRANTS for name in change.fields):
+        actor = actors.human(change.by) if change.by else actors.SYSTEM
+        grant_ends.lapse_grants_of_agent(change.agent.pk, GrantEnd.EDITED, actor=actor)
     if "runtime" in change.fields and change.what == "edited" and change.by is not None:
         _withdraw_open(change.agent, by=change.by)
 

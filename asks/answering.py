@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.utils.translation import gettext as _
 
-from agents import actors
 from agents.db import statements
-from agents.events.log import record_event
 from agents.text.canonical_json import Json
-from asks import access, asking_again, closing, raising, refusals, verdict_delivery, voting
-from asks.actions import binding, editing, grants
+from asks import access, asking_again, closing, refusals, voting
+from asks.actions import binding, editing
 from asks.answers import Answer
 from asks.ledger import chain
 from asks.lifecycle import AskStatus, Meaning, Reason
@@ -24,6 +21,7 @@ from asks.models import Ask, Verdict, Vote
 from asks.policies import terms
 from asks.refusals import Case, Refused
 from asks.signed_channel.proof import Proof
+from asks.undo import holding
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,10 @@ class Voted:
 
 Result = Answered | Voted | Refused
 
+NO_UNDO = timedelta(0)
 
-def answer_ask(
+
+def answer_ask(  # noqa: PLR0913  one keyword for each thing that a person submits
     *,
     ask_id: int,
     by: AbstractBaseUser,
@@ -58,16 +58,18 @@ def answer_ask(
     via: str = "page",
     authenticated_at: datetime | None = None,
     edited: Json = None,
+    undo: timedelta = NO_UNDO,
 ) -> Result:
     """Answer an ask as a person. Bad input is refused and recorded; it never raises.
 
     ``option`` is an option's key, ``echo`` the binding that was shown with a bound ask,
     ``authenticated_at`` when the person last proved who they are, if the door knows, ``edited`` the
     params to approve instead of those that were shown. If several people decide, an answer is a vote.
-    Repeating an answer returns what was recorded.
+    ``undo`` is how long the verdict can be taken back before it takes effect. Repeating an answer
+    returns what was recorded.
     """
     answer = Answer(by=by, option=option, text=text, echo=echo, via=via, edited=edited)
-    return _decide(ask_id, replace(answer, authenticated_at=authenticated_at))
+    return _decide(ask_id, replace(answer, authenticated_at=authenticated_at), undo)
 
 
 def answer_signed(
@@ -81,7 +83,7 @@ def answer_signed(
 
 
 @transaction.atomic
-def _decide(ask_id: object, answer: Answer) -> Result:
+def _decide(ask_id: object, answer: Answer, undo: timedelta = NO_UNDO) -> Result:
     ask = lock_ask(ask_id)
     if ask is None:
         return refusals.record_refusal(refusals.not_found(), answer, ask=None, ask_ref=ask_id)
@@ -92,20 +94,30 @@ def _decide(ask_id: object, answer: Answer) -> Result:
     if refused is not None:
         return _refuse(case, refused)
     if not case.terms.many_decide:
-        return _conclude(case)
+        return _conclude(case, undo, pressed_by=answer.by)
     vote = voting.cast_vote(case)
     tally = voting.count_votes(ask)
     if tally.deciding is None:
         voting.report_vote(case, vote, tally)
         return Voted(ask, vote, tally)
-    return _conclude(case if tally.deciding == vote else _as_voted(case, tally.deciding))
+    deciding = case if tally.deciding == vote else _as_voted(case, tally.deciding)
+    return _conclude(deciding, undo, pressed_by=answer.by, vote=vote)
 
 
-def _conclude(case: Case) -> Answered:
-    """Record the verdict of an answer that has passed all checks, and continue the session."""
-    verdict = _record(case)
-    closing.continue_session(case.session, case.ask)
-    return Answered(case.ask, verdict)
+def _conclude(
+    case: Case, undo: timedelta, *, pressed_by: AbstractBaseUser, vote: Vote | None = None
+) -> Answered:
+    """Record the verdict of an answer that has passed all checks, and continue the session.
+
+    With an undo window, the session continues when the window ends.
+    """
+    session, ask, verdict = case.session, case.ask, _record(case)
+    if undo > NO_UNDO:
+        holding.hold_verdict(session, ask, verdict, window=undo, pressed_by=pressed_by, vote=vote)
+    else:
+        holding.deliver_now(session, ask, verdict)
+        closing.continue_session(session, ask)
+    return Answered(ask, verdict)
 
 
 def _as_voted(case: Case, vote: Vote) -> Case:
@@ -122,7 +134,7 @@ def _recorded_before(ask: Ask, answer: Answer) -> Answered | None:
     """Return the verdict if this person gave the same answer before."""
     if ask.status != AskStatus.ANSWERED or answer.flaw:
         return None
-    verdict = Verdict.objects.select_related("option").get(ask=ask)
+    verdict = Verdict.objects.select_related("option").get(pk=ask.decision.pk)
     if verdict.decided_by_id != answer.by.pk or not access.may_see(answer.by, ask):
         return None
     same_option = (verdict.option.key if verdict.option else "") == answer.option
@@ -181,6 +193,7 @@ def _record(case: Case) -> Verdict:
     verdict = statements.insert(
         Verdict(
             ask=ask,
+            round=ask.retracted,
             decided_by_id=answer.by.pk,
             on_behalf_of_id=None if case.principal == answer.by.pk else case.principal,
             option=option,
@@ -193,14 +206,6 @@ def _record(case: Case) -> Verdict:
             decided_at=session.locked_at,
         )
     )
-    closing.close_ask(session, ask, AskStatus.ANSWERED, by=answer.by)
+    closing.close_answered(session, ask, verdict, by=answer.by)
     chain.append_verdict(ask, verdict, answer)
-    author = actors.human(answer.by)
-    if case.gate is not None and verdict.meaning == Meaning.APPROVE:
-        grants.mint_grant(session, ask, case.gate, verdict.edit)
-    owed = verdict_delivery.deliver_verdict(session, ask, verdict, author=author)
-    told, words = verdict_delivery.verdict_data(ask, verdict), owed.body
-    if ask.confidential:
-        told, words = {"ask_id": ask.pk}, _(raising.CONFIDENTIAL)
-    record_event(session, "verdict", actor=author, text=words, run=ask.run, data=told)
     return verdict

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
+
+#: Shown in a thread instead of a question that only the people who answer it may read.
+CONFIDENTIAL = gettext_noop("A confidential question. Only the people who answer it can read it.")
 
 
 class AskKind(models.TextChoices):
@@ -12,7 +16,10 @@ class AskKind(models.TextChoices):
 
 
 class AskStatus(models.TextChoices):
-    """open -> answered, withdrawn, expired or superseded; nothing leads back."""
+    """open -> answered, withdrawn, expired or superseded.
+
+    Only a retraction leads back: answered -> open, before the answer took effect.
+    """
 
     OPEN = "open", _("Open")
     ANSWERED = "answered", _("Answered")

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from django.db.models import JSONField, Value
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from agents import actors, wakes
 from agents.db import statements
@@ -24,17 +23,15 @@ from asks.actions import auto_approval, binding, grant_ends, schema
 from asks.actions.binding import BoundAction
 from asks.drafts import ActionDraft, AskDraft, request_keys, validation
 from asks.drafts.validation import BadDraft
-from asks.lifecycle import AskStatus
+from asks.lifecycle import CONFIDENTIAL, AskStatus
 from asks.models import Ask, Gate, GrantEnd, Option
 from asks.policies import terms, versions
 from asks.policies.terms import AppliedTerms
 from asks.policies.versions import Ruling
 from asks.queue import earlier_answers, hints
+from asks.undo import holding
 
 __all__ = ["BadDraft", "create_ask", "raise_ask", "raise_asks", "successor_of"]
-
-#: Shown in a thread instead of a question that only the people who answer it may read.
-CONFIDENTIAL = gettext_noop("A confidential question. Only the people who answer it can read it.")
 
 
 def raise_asks(session: LockedSession, run: Run, drafts: Sequence[object]) -> None:
@@ -77,7 +74,8 @@ def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
     Return None if the policy allows the action without a person. An open request with the same words
     and action is not raised twice; one that differs is replaced. A question that was answered in the
     same words is delivered its answer once more, unless this very run already had it; then, and for
-    every action, a person is asked again. Call ``store_status`` afterwards.
+    every action, a person is asked again. An answer that can still be taken back is delivered when its
+    window ends. Call ``store_status`` afterwards.
     """
     validation.check_draft(draft)
     bound = bind_draft(session, draft)
@@ -91,6 +89,8 @@ def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
     if before.status == AskStatus.OPEN and same:
         return before
     answered = before.status == AskStatus.ANSWERED and same and draft.action is None
+    if answered and holding.held_until(before) is not None:
+        return before
     if answered and not verdict_delivery.was_given(run, before):
         _deliver_again(session, run, before)
         return before
@@ -206,9 +206,9 @@ def successor_of(ask: Ask | None) -> Ask | None:
 
 def _deliver_again(session: LockedSession, run: Run, answered: Ask) -> None:
     """Deliver an existing answer once more, with the next run."""
-    author = actors.human(answered.verdict.decided_by)
+    author = actors.human(answered.decision.decided_by)
     verdict_delivery.deliver_verdict(
-        session, answered, answered.verdict, author=author, again_to=run
+        session, answered, answered.decision, author=author, again_to=run
     )
     wakes.wake_session(session, Cause.HUMAN)
 

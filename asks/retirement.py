@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import actors, inbox, transitions, wakes
+from agents import actors, inbox, next_run, transitions, wakes
 from agents.events.log import record_event
 from agents.lifecycle import AgentState, RunStatus, SessionState
 from agents.locking import LockedSession, lock_agent, lock_sessions
@@ -74,6 +74,7 @@ def _end(session: LockedSession, by: AbstractBaseUser) -> None:
     if run is not None:
         inbox.release_items(run)
         transitions.move_run(session, run, RunStatus.CANCELLED)
+    next_run.release_held(session)
     for ask_id in _open_asks(session):
         ask = Ask.objects.select_related("run", "gate").get(pk=ask_id)
         withdraw_locked(session, ask, by=by, reason=_("The agent was retired."))

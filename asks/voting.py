@@ -44,6 +44,7 @@ def cast_vote(case: Case) -> Vote:
         ask=case.ask,
         voter_id=answer.by.pk,
         principal_id=case.principal,
+        round=case.ask.retracted,
         option=option,
         option_label=option.label,
         text=answer.text.strip(),

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from django.contrib.auth.models import User
+from django.db.models import OuterRef, Subquery
 from django.test import override_settings
 
 from agents.models import Agent, Run, Session
@@ -92,6 +93,8 @@ def _fill_session(owner: User, agent: Agent, session: Session, run: Run) -> None
     opened = Ask.objects.filter(session=session).select_related("gate").order_by("pk")
     verdicts = [_verdict(owner, ask) for ask in opened.prefetch_related("options")]
     Verdict.objects.bulk_create(verdicts)
+    answered = Verdict.objects.filter(ask=OuterRef("pk")).values("pk")
+    Ask.objects.filter(session=session).update(verdict=Subquery(answered))
     LedgerRecord.objects.bulk_create(_records(session, verdicts))
 
 

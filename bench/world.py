@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tests.database import TestServer
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workspace.settings")
+os.environ["NEEDS_YOU_UNDO_SECONDS"] = "0"  # a press starts its agent at once
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright leaves a loop running
 
 

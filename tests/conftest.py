@@ -41,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["NEEDS_YOU_STATE"] = state.name
     settings.STATE_DIR = Path(state.name)
     settings.SECRET_KEY = os.environ["SECRET_KEY"] = "signs what tests and their servers exchange"
+    # Answers take effect at once, here and in the processes that tests start; tests/undo sets it.
+    settings.NEEDS_YOU_UNDO_SECONDS = 0
+    os.environ["NEEDS_YOU_UNDO_SECONDS"] = "0"
     # Quick, for the many people that tests make; the servers of browser tests do not know it.
     settings.PASSWORD_HASHERS = [QUICK_HASHER, *settings.PASSWORD_HASHERS]
     # Each test client has middleware of its own, and would go through all static files for it.

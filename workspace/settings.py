@@ -199,6 +199,9 @@ NEEDS_YOU_EVENT_HOOK_ENV = os.environ.get("NEEDS_YOU_EVENT_HOOK_ENV", "").replac
 #: Allow webhooks to private addresses and over http, for tests and closed networks.
 WEBHOOKS_ALLOW_PRIVATE = os.environ.get("WEBHOOKS_ALLOW_PRIVATE", "") == "1"
 
+#: Seconds in which people can take an answer back that they gave on a page; each may choose other ones.
+NEEDS_YOU_UNDO_SECONDS = int(os.environ.get("NEEDS_YOU_UNDO_SECONDS", "5"))
+
 #: Seconds until a claim on a run expires without renewal, and the heartbeat of the queue.
 RUN_LEASE_SECONDS = float(os.environ.get("RUN_LEASE_SECONDS", "15"))
 PROCRASTINATE_WORKER_DEFAULTS = {"update_heartbeat_interval": 5.0, "stalled_worker_timeout": 15.0}

@@ -18,8 +18,11 @@ from workspace.pages import (
     needs_you,
     receipts,
     sessions,
+    undo,
 )
 from workspace.pages.account import delegations, hours, reauthentication, sign_in
+from workspace.pages.account import undo as undo_page
+from workspace.pages.mending import editing, handover, owners, told
 
 urlpatterns = [
     path("", needs_you.show_queue, name="needs_you"),
@@ -34,6 +37,8 @@ urlpatterns = [
     path("asks/<int:ask_id>/extend", claims.post_extension, name="extend"),
     path("asks/<int:ask_id>/again", backlog.post_ask_again, name="again"),
     path("asks/<int:ask_id>/drop", backlog.post_dismissal, name="drop"),
+    path("verdicts/<int:verdict_id>/take-back", undo.post_take_back, name="take_back"),
+    path("verdicts/<int:verdict_id>/start-now", undo.post_start_now, name="start_now"),
     path("backlog/", backlog.list_backlog, name="backlog"),
     path("delegations/", delegations.show_delegations, name="delegations"),
     path(
@@ -42,10 +47,16 @@ urlpatterns = [
         name="delegation_revoke",
     ),
     path("hours", hours.edit_hours, name="hours"),
+    path("undo", undo_page.edit_undo, name="undo"),
     path("prove", reauthentication.confirm_identity, name="prove"),
     path("agents/", agents.list_agents, name="agents"),
     path("agents/new", agents.connect_agent, name="agent_new"),
     path("agents/<slug:slug>/", agents.show_agent, name="agent"),
+    path("agents/<slug:slug>/edit", editing.edit_agent, name="agent_edit"),
+    path("agents/<slug:slug>/owners", owners.edit_owners, name="agent_owners"),
+    path("agents/<slug:slug>/told", told.show_told, name="agent_told"),
+    path("agents/<slug:slug>/retire", editing.retire, name="agent_retire"),
+    path("agents/<slug:slug>/restore", agents.post_agent_restore, name="agent_restore"),
     path("agents/<slug:slug>/retry", agents.post_agent_retry, name="agent_retry"),
     path("agents/<slug:slug>/start", agents.post_agent_start, name="agent_start"),
     path("agents/<slug:slug>/pause", agents.post_agent_pause, name="agent_pause"),
@@ -61,6 +72,7 @@ urlpatterns = [
     path("sessions/<int:session_id>/stop", sessions.post_session_stop, name="session_stop"),
     path("sessions/<int:session_id>/resume", sessions.post_session_resume, name="session_resume"),
     path("grants/<int:grant_id>/take-back", grants.post_take_back, name="take_back"),
+    path("handover/", handover.show_handover, name="handover"),
     path("given-up/", given_up.list_given_up, name="given_up"),
     path("given-up/<int:session_id>/retry", given_up.post_retry, name="retry"),
     path("decisions/", decisions.list_decisions, name="decisions"),

@@ -1,9 +1,11 @@
 """The event log of a session: written under the session's lock, read from a cursor.
 
 Kinds of a turn: started, output, step, report, notice, usage, ignored, summary, error, ended.
-Kinds of an ask: asked, verdict, refused, withdrawn, expired, superseded, grant_ended.
+Kinds of an ask: asked, pressed, retracted, verdict, refused, withdrawn, expired, superseded, grant_ended.
 Kinds of messages: message, mail, mail_sent, mail_lost.
 The session itself: state. Only for the protocol that wrote it: noted, with {kind, ...}.
+
+A verdict that can be taken back is first ``pressed``; ``verdict`` follows when it takes effect.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""The job that makes a worker look at a run. It is only a wake-up: the run's row is authoritative.
+"""The jobs that make a worker look at a run or a session. They only wake it: the rows are authoritative.
 
-Enqueue jobs only with ``enqueue_run``. Inside a worker, a plain ``task.defer()`` is not part of the
-caller's transaction, so the job would survive a rollback.
+Enqueue jobs only with ``enqueue_run`` and ``enqueue_session``. Inside a worker, a plain
+``task.defer()`` is not part of the caller's transaction, so the job would survive a rollback.
 """
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from procrastinate import JobContext, tasks
 from procrastinate.contrib.django import app
@@ -13,6 +15,7 @@ from procrastinate.manager import JobManager
 
 QUEUE = "runs"
 DISPATCH = "agents.running.runner"
+START = "agents.running.start"
 
 
 @app.task(name=DISPATCH, queue=QUEUE, pass_context=True)
@@ -29,3 +32,16 @@ def enqueue_run(run_id: int) -> None:
     tasks.configure_task(
         name=DISPATCH, job_manager=JobManager(DjangoConnector()), queue=QUEUE
     ).defer(run_id=run_id)
+
+
+@app.task(name=START, queue=QUEUE, pass_context=True)
+async def start(context: JobContext, session_id: int) -> None:
+    """Start a session if it is due. Duplicate, early and late jobs do nothing."""
+    await context.additional_context["carrier"].start(session_id)
+
+
+def enqueue_session(session_id: int, *, at: datetime) -> None:
+    """Enqueue a job for a session that may start at a time, as part of the caller's transaction."""
+    tasks.configure_task(
+        name=START, job_manager=JobManager(DjangoConnector()), queue=QUEUE, schedule_at=at
+    ).defer(session_id=session_id)

@@ -27,6 +27,7 @@ SELECT run.id FROM (
     JOIN agents_session session ON session.id = queued.session_id AND session.state = 'active'
     JOIN agents_agent agent ON agent.id = session.agent_id AND agent.lifecycle = 'active'
     WHERE queued.status = 'queued' AND queued.queued_at < clock_timestamp() - interval '1 second'
+    AND (session.held_until IS NULL OR session.held_until < clock_timestamp())
     UNION ALL
     SELECT lapsed.id FROM agents_run lapsed
     WHERE lapsed.status = 'running' AND lapsed.lease_until < clock_timestamp()
@@ -40,13 +41,13 @@ LIMIT %s
 
 def run_tick() -> int:
     """Start due sessions and re-enqueue lost runs; return how many sessions and runs were changed."""
-    changed = sum(_start_if_due(session_id) for session_id in _due_sessions())
+    changed = sum(start_if_due(session_id) for session_id in _due_sessions())
     changed += sum(_wake_forgotten(session_id) for session_id in _forgotten_sessions())
     return changed + _enqueue_dropped_runs()
 
 
 def _due_sessions() -> list[int]:
-    return [pk for (pk,) in _DUE.rows()]
+    return [pk for (pk,) in (*_HELD.rows(), *_DUE.rows())]
 
 
 _LIVE = Run.objects.filter(session=OuterRef("pk"), status__in=LIVE_RUNS)
@@ -57,8 +58,18 @@ _DUE = Prepared(
             state=SessionState.ACTIVE,
             agent__lifecycle=AgentState.ACTIVE,
             wake_at__lte=Now(),
+            held_until=None,
         )
         .order_by("wake_at", "pk")
+        .values_list("pk")[:BATCH]
+    ),
+    of=(),
+)
+#: Sessions whose hold is over. They may have a live run that waits, or be paused.
+_HELD = Prepared(
+    lambda: (
+        Session.objects.filter(held_until__lte=Now())
+        .order_by("held_until", "pk")
         .values_list("pk")[:BATCH]
     ),
     of=(),
@@ -70,7 +81,8 @@ def _lock_if_free(session_id: int) -> LockedSession | None:
 
 
 @transaction.atomic
-def _start_if_due(session_id: int) -> bool:
+def start_if_due(session_id: int) -> bool:
+    """Queue the next run of a session if it is due and nobody has locked it. Return whether it was."""
     session = _lock_if_free(session_id)
     if session is None:
         return False

@@ -66,7 +66,7 @@ def _names(people: Iterable[User]) -> list[str]:
     return sorted(person.get_username() for person in people)
 
 
-def hand_over(*, person: User, to: User, by: AbstractBaseUser | None) -> list[Agent]:
+def hand_over_agents(*, person: User, to: User, by: AbstractBaseUser | None) -> list[Agent]:
     """Make ``to`` an owner of each of a person's agents, in that person's place. All or nothing."""
     with transaction.atomic():
         owned = Agent.objects.filter(owners=person).order_by("pk").values_list("pk", flat=True)

@@ -30,6 +30,11 @@ class Session(models.Model):
     moved_at = models.DateTimeField(db_default=Now())
     wake_at = models.DateTimeField(null=True, blank=True)
     wake_cause = models.CharField(max_length=16, choices=Cause.choices, default=Cause.MANUAL)
+    held_until = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Nothing starts before: until then a person can take an answer back.",
+    )
     idle_streak = models.PositiveIntegerField(default=0)
     error_streak = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(
@@ -81,6 +86,11 @@ class Session(models.Model):
                 fields=["agent"],
                 condition=Q(failing_since__isnull=False),
                 name="sessions_that_fail",
+            ),
+            models.Index(
+                F("held_until"),
+                condition=Q(held_until__isnull=False),
+                name="sessions_that_are_held",
             ),
         ]
 

@@ -25,6 +25,7 @@ from agents import claims, settlement
 from agents.claims import ClaimLost
 from agents.db.retrying import LOST, in_database, in_database_within
 from agents.events.log import NewEvent
+from agents.jobs import tick
 from agents.lifecycle import Outcome
 from agents.running import processes, runtime
 from agents.running.runtime import Ended, Started, Turn, TurnEvent
@@ -56,6 +57,13 @@ class Runner:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait({task})
+
+    async def start(self, session_id: int) -> None:
+        """Start a session if it is due. The sweep finds it if this fails."""
+        try:
+            await in_database(tick.start_if_due, session_id)
+        except Exception:
+            log.exception("Session %s was not started.", session_id)
 
     async def _carry(self, run_id: int) -> None:
         async with self._slots:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.read_only_admin import Audited, PersonFilter, linked
 from asks.admin.redacted import Redacted
-from asks.models import Delegation, Dropped, Effect, Grant, Nudge, Redemption, Vote
+from asks.models import Delegation, Dropped, Effect, Grant, Nudge, Redemption, Retraction, Vote
 
 
 @admin.register(Vote)
@@ -25,6 +25,15 @@ class VoteAdmin(Redacted):
     list_select_related = ("ask", "voter", "principal")
     search_fields = ("voter__username", "option_label", "text", "ask__prompt")
     date_hierarchy = "cast_at"
+
+
+@admin.register(Retraction)
+class RetractionAdmin(Redacted):
+    list_display = ("__str__", linked("verdict"), linked("by"), "via", "at")
+    list_filter = (("by", PersonFilter),)
+    list_select_related = ("verdict__ask", "by")
+    search_fields = ("by__username", "verdict__ask__prompt")
+    date_hierarchy = "at"
 
 
 @admin.register(Delegation)

@@ -16,6 +16,7 @@ from asks.lifecycle import AskStatus
 from asks.models import Ask, Nudge, NudgeKind
 from asks.policies import terms
 from asks.queue import hints
+from asks.undo import holding
 
 BATCH = 100
 SENTENCES: dict[str, str] = {
@@ -43,6 +44,8 @@ def _give(session_id: int, nudge_id: int) -> bool:
     nudge = Nudge.objects.filter(pk=nudge_id, said_at=None).select_related("ask__run").first()
     if nudge is None:
         return False
+    if holding.held_until(nudge.ask) is not None:
+        return False  # the answer can be taken back; then the nudge is still due
     nudge.said_at = session.locked_at
     nudge.save(update_fields=["said_at"])
     ask = nudge.ask

@@ -6,8 +6,8 @@ therefore never wait for each other. A session's chain is written under the sess
 workspace chain under an advisory lock of its own. docs/ledger.md explains what the records prove.
 
 This module writes the kinds verdict, vote, refusal, withdrawn, expired, superseded and imported.
-Other modules write policy_changed, key_created, key_revoked, delegated, delegation_revoked and
-dropped through ``append_row``, and extended and escalated through ``append_record``.
+Other modules write retracted, policy_changed, key_created, key_revoked, delegated,
+delegation_revoked and dropped through ``append_row``, and extended and escalated through ``append_record``.
 """
 
 from __future__ import annotations

@@ -31,14 +31,14 @@ _OPTIONS: LiteralString = """
    'meaning', o.meaning, 'position', o.position) ORDER BY o.position), '[]')
  FROM asks_option o WHERE o.ask_id = a.id)
 """
-_ASK: LiteralString = f"""
-jsonb_build_object(
+#: Facts of an ask that never change, and those that can change while it is open.
+_LASTING: LiteralString = f"""
+(jsonb_build_object(
   'id', a.id, 'session', a.session_id, 'run', a.run_id, 'agent', a.agent_id,
   'request_key', a.request_key, 'kind', a.kind, 'prompt', a.prompt, 'free_text', a.free_text,
   'shown_sha256', encode(sha256(convert_to(a.prompt_html, 'UTF8')), 'hex'),
   'money_critical', a.money_critical, 'imported', a.imported, 'context', a.context,
-  'opened_at', {_utc("a.opened_at")}, 'expires_at', {_utc("a.expires_at")},
-  'options', {_OPTIONS})
+  'opened_at', {_utc("a.opened_at")}, 'options', {_OPTIONS})
   || CASE WHEN a.terms = '{{}}' THEN '{{}}'::jsonb ELSE jsonb_build_object('terms', a.terms) END
   || CASE WHEN a.answered_by_id IS NULL THEN '{{}}'::jsonb
      ELSE jsonb_build_object('answered_by', a.answered_by_id) END
@@ -46,13 +46,18 @@ jsonb_build_object(
      ELSE jsonb_build_object('barred', to_jsonb(a.barred)) END
   || CASE WHEN a.confidential THEN jsonb_build_object('confidential', true)
      ELSE '{{}}'::jsonb END
+  || CASE WHEN a.repeats_id IS NULL THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('repeats', a.repeats_id) END)
+"""
+_CHANGING: LiteralString = f"""
+(jsonb_build_object('expires_at', {_utc("a.expires_at")})
   || CASE WHEN a.extended = 0 THEN '{{}}'::jsonb
      ELSE jsonb_build_object('extended', a.extended) END
   || CASE WHEN a.escalated_to_id IS NULL THEN '{{}}'::jsonb
-     ELSE jsonb_build_object('escalated_to', a.escalated_to_id) END
-  || CASE WHEN a.repeats_id IS NULL THEN '{{}}'::jsonb
-     ELSE jsonb_build_object('repeats', a.repeats_id) END
+     ELSE jsonb_build_object('escalated_to', a.escalated_to_id) END)
 """
+_ASK: LiteralString = f"({_LASTING} || {_CHANGING})"
+_CHANGING_OF: LiteralString = f"SELECT {_CHANGING} FROM asks_ask a WHERE a.id = %s"  # noqa: S608
 _GATE: LiteralString = """
 (SELECT jsonb_build_object(
    'id', g.id, 'session', g.session_id, 'number', g.number, 'operation', g.operation, 'params', g.params,
@@ -69,9 +74,16 @@ jsonb_build_object(
   'reason', a.close_reason,
   'superseded_by', CASE a.status WHEN 'superseded' THEN a.superseded_by_id END)
 """
+#: The ask of a verdict that was taken back is open again, so its facts at that time come from elsewhere.
+_ASK_THEN: LiteralString = f"CASE WHEN t.id IS NULL THEN {_ASK} ELSE {_LASTING} || t.ask_then END"
+_CLOSING_THEN: LiteralString = f"""
+CASE WHEN t.id IS NULL THEN {_CLOSING} ELSE jsonb_build_object(
+  'status', 'answered', 'closed_at', {_utc("v.decided_at")}, 'by', v.decided_by_id,
+  'reason', '', 'superseded_by', NULL) END
+"""
 _VERDICT: LiteralString = f"""
 SELECT v.id, jsonb_build_object(
-  'ask', {_ASK}, 'gate', {_GATE}, 'closing', {_CLOSING},
+  'ask', {_ASK_THEN}, 'gate', {_GATE}, 'closing', {_CLOSING_THEN},
   'verdict', jsonb_build_object(
     'id', v.id, 'by', v.decided_by_id, 'option', c.key, 'label', v.option_label, 'text', v.text,
     'text_sha256', encode(sha256(convert_to(v.text, 'UTF8')), 'hex'), 'meaning', v.meaning,
@@ -79,8 +91,11 @@ SELECT v.id, jsonb_build_object(
     || CASE WHEN v.on_behalf_of_id IS NULL THEN '{{}}'::jsonb
        ELSE jsonb_build_object('on_behalf_of', v.on_behalf_of_id) END
     || CASE WHEN v.edit IS NULL THEN '{{}}'::jsonb
-       ELSE jsonb_build_object('edit', v.edit) END) AS facts
+       ELSE jsonb_build_object('edit', v.edit) END
+    || CASE WHEN v.round = 0 THEN '{{}}'::jsonb
+       ELSE jsonb_build_object('round', v.round) END) AS facts
 FROM asks_verdict v JOIN asks_ask a ON a.id = v.ask_id LEFT JOIN asks_option c ON c.id = v.option_id
+LEFT JOIN asks_retraction t ON t.verdict_id = v.id
 WHERE v.id = ANY(%s)
 """  # noqa: S608  made of the texts above only
 _VOTE: LiteralString = f"""
@@ -89,8 +104,16 @@ SELECT w.id, jsonb_build_object('vote', jsonb_build_object(
   'label', w.option_label, 'text', w.text, 'meaning', w.meaning, 'echo', w.echo, 'via', w.via,
   'cast_at', {_utc("w.cast_at")})
   || CASE WHEN w.credential = '' THEN '{{}}'::jsonb
-     ELSE jsonb_build_object('credential', w.credential) END) AS facts
+     ELSE jsonb_build_object('credential', w.credential) END
+  || CASE WHEN w.round = 0 THEN '{{}}'::jsonb
+     ELSE jsonb_build_object('round', w.round) END) AS facts
 FROM asks_vote w JOIN asks_option c ON c.id = w.option_id WHERE w.id = ANY(%s)
+"""  # noqa: S608  made of the texts above only
+_RETRACTED: LiteralString = f"""
+SELECT t.id, jsonb_build_object('retraction', jsonb_build_object(
+  'id', t.id, 'verdict', t.verdict_id, 'vote', t.vote_id, 'by', t.by_id, 'via', t.via,
+  'ask_then', t.ask_then, 'at', {_utc("t.at")})) AS facts
+FROM asks_retraction t WHERE t.id = ANY(%s)
 """  # noqa: S608  made of the texts above only
 _REFUSAL: LiteralString = f"""
 SELECT f.id, jsonb_build_object('refusal', jsonb_build_object(
@@ -159,6 +182,7 @@ class FactSource:
 FACT_SOURCES: dict[str, FactSource] = {
     "verdict": FactSource("verdict", _VERDICT),
     "vote": FactSource("vote", _VOTE),
+    "retracted": FactSource("retraction", _RETRACTED),
     "refusal": FactSource("refusal", _REFUSAL),
     "withdrawn": FactSource("ask", _CLOSED_ASK),
     "expired": FactSource("ask", _CLOSED_ASK),
@@ -193,9 +217,21 @@ SELECT a.id FROM asks_ask a WHERE a.status NOT IN ('open', 'answered') AND NOT E
   AND (r.kind = a.status OR r.kind = 'imported' AND a.status = 'withdrawn'))
 ORDER BY a.id LIMIT 1""",
     "answered ask": """
-SELECT a.id FROM asks_ask a WHERE a.status = 'answered'
-AND NOT EXISTS (SELECT FROM asks_verdict v WHERE v.ask_id = a.id)
-ORDER BY a.id LIMIT 1""",
+SELECT a.id FROM asks_ask a LEFT JOIN (
+  SELECT v.id, v.ask_id FROM asks_verdict v
+  WHERE NOT EXISTS (SELECT FROM asks_retraction t WHERE t.verdict_id = v.id)
+) AS standing ON standing.id = a.verdict_id AND standing.ask_id = a.id
+WHERE (a.status = 'answered') <> (standing.id IS NOT NULL)
+OR (a.verdict_id IS NULL) <> (standing.id IS NULL) ORDER BY a.id LIMIT 1""",
+    "reopened ask": """
+SELECT a.id FROM asks_ask a LEFT JOIN (
+  SELECT v.ask_id, count(*) AS times FROM asks_retraction t JOIN asks_verdict v ON v.id = t.verdict_id
+  GROUP BY v.ask_id) AS recorded ON recorded.ask_id = a.id
+WHERE a.retracted <> coalesce(recorded.times, 0) ORDER BY a.id LIMIT 1""",
+    "retraction": """
+SELECT t.id FROM asks_retraction t WHERE NOT EXISTS (
+  SELECT FROM asks_ledgerrecord r WHERE r.kind = 'retracted' AND r.subject = 'retraction:' || t.id)
+ORDER BY t.id LIMIT 1""",
     "extended ask": """
 SELECT a.id FROM asks_ask a LEFT JOIN (
   SELECT r.subject, count(*) AS times FROM asks_ledgerrecord r WHERE r.kind = 'extended'
@@ -243,6 +279,12 @@ def register_facts(
 def facts_of(kind: str, pk: int) -> dict[str, Any]:
     """Return the facts of one row. ``pk`` is the id in the record's subject. Raises KeyError."""
     return facts_of_all(kind, [pk])[pk]
+
+
+def changing_facts_of(ask_id: int) -> dict[str, Any]:
+    """Return those facts of an ask that can change while it is open."""
+    ((facts,),) = statements.query(_CHANGING_OF, ask_id)
+    return _parsed(facts)
 
 
 def facts_of_all(kind: str, ids: Iterable[int]) -> dict[int, dict[str, Any]]:

@@ -9,6 +9,7 @@ from asks.models.hours import PersonalHours
 from asks.models.ledger import Anchor, LedgerRecord
 from asks.models.policy import Policy
 from asks.models.signed import SignedFile
+from asks.models.undo import Retraction, UndoWindow
 from asks.models.voting import Vote
 
 __all__ = [
@@ -30,7 +31,9 @@ __all__ = [
     "Policy",
     "Redemption",
     "Refusal",
+    "Retraction",
     "SignedFile",
+    "UndoWindow",
     "Verdict",
     "Vote",
 ]

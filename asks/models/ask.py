@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pgtrigger
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -11,6 +13,9 @@ from django.db.models.functions import Now
 from agents.db.append_only import append_only_triggers
 from agents.models import Agent, Run, Session
 from asks.lifecycle import AskKind, AskStatus, Meaning, Style
+
+if TYPE_CHECKING:
+    from asks.models.decision import Verdict
 
 
 class Ask(models.Model):
@@ -25,6 +30,8 @@ class Ask(models.Model):
     The columns that filter a queue repeat parts of it: ``answered_by`` is the group that answers
     (the owners if empty), and ``barred`` holds the ids of the people who may not answer because the
     run was started for them. ``card_version`` increases whenever the card of an open ask changes.
+
+    ``verdict`` is the one that was not taken back. ``retracted`` counts those that were.
     """
 
     session = models.ForeignKey(Session, on_delete=models.PROTECT, related_name="asks")
@@ -92,6 +99,15 @@ class Ask(models.Model):
         related_name="closed_asks",
     )
     close_reason = models.CharField(max_length=1000, blank=True)
+    verdict = models.OneToOneField(
+        "Verdict",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_constraint=False,  # a verdict without its ask, and the reverse, is found by the ledger
+    )
+    retracted = models.PositiveSmallIntegerField(default=0, db_default=0)
     superseded_by = models.OneToOneField(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="supersedes"
     )
@@ -156,8 +172,27 @@ class Ask(models.Model):
                 name="ask_moves",
                 field="status",
                 transitions=[
-                    ("open", str(end)) for end in sorted(set(AskStatus) - {AskStatus.OPEN})
+                    *(("open", str(end)) for end in sorted(set(AskStatus) - {AskStatus.OPEN})),
+                    ("answered", "open"),
                 ],
+            ),
+            pgtrigger.Trigger(
+                name="ask_reopens",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__status="answered", new__status="open"),
+                func="""
+                    IF NEW.verdict_id IS NOT NULL OR NEW.retracted <> OLD.retracted + 1
+                    OR NOT EXISTS (
+                        SELECT FROM asks_retraction
+                        WHERE asks_retraction.verdict_id = OLD.verdict_id)
+                    THEN
+                        RAISE check_violation
+                        USING MESSAGE =
+                            'Invalid transition: only a retraction opens an answered ask again.';
+                    END IF;
+                    RETURN NEW;
+                """,
             ),
             pgtrigger.ReadOnly(
                 name="terms_stay", fields=["terms", "answered_by", "barred", "confidential"]
@@ -167,6 +202,13 @@ class Ask(models.Model):
     def __str__(self) -> str:
         """Return a title for lists. It never reveals the prompt of a confidential ask."""
         return f"confidential ask {self.pk}" if self.confidential else self.prompt[:80]
+
+    @property
+    def decision(self) -> Verdict:
+        """The verdict of an answered ask. Raises ValueError without one."""
+        if self.verdict is None:
+            raise ValueError(f"Ask {self.pk} has no verdict.")
+        return self.verdict
 
 
 class Option(models.Model):

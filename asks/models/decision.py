@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -17,14 +18,18 @@ VISIBLE = (
 
 
 class Verdict(models.Model):
-    """A person's answer to an ask. An ask has at most one, and it never changes.
+    """A person's answer to an ask. It never changes.
+
+    An ask has at most one that was not taken back (``Ask.verdict``). ``round`` counts the verdicts on
+    the same ask that were taken back before.
 
     ``option_label`` is the label that was shown and ``echo`` the binding that the answer contained.
     ``on_behalf_of`` is the person who delegated the answer. ``edit`` is set if the call was changed
     before it was approved: {"original": params, "edited": params, "action_hash": of the edited call}.
     """
 
-    ask = models.OneToOneField(Ask, on_delete=models.PROTECT, related_name="verdict")
+    ask = models.ForeignKey(Ask, on_delete=models.PROTECT, related_name="verdicts")
+    round = models.PositiveSmallIntegerField(default=0, db_default=0)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="verdicts"
     )
@@ -47,6 +52,7 @@ class Verdict(models.Model):
     class Meta:
         ordering = ("-decided_at", "-id")
         constraints = [
+            models.UniqueConstraint(fields=["ask", "round"], name="asks_verdict_ask_id_and_round"),
             models.CheckConstraint(
                 condition=Q(option__isnull=False) | Q(text__regex=VISIBLE),
                 name="a_verdict_says_something",
@@ -56,10 +62,34 @@ class Verdict(models.Model):
             ),
         ]
         indexes = [models.Index(fields=["decided_by", "-decided_at"], name="verdicts_by_person")]
-        triggers = append_only_triggers("verdicts")
+        triggers = [
+            *append_only_triggers("verdicts"),
+            pgtrigger.Trigger(
+                name="verdicts_follow_retractions",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Q(new__round__gt=0),
+                func="""
+                    IF NEW.round <> (
+                        SELECT count(*) FROM asks_verdict earlier
+                        JOIN asks_retraction ON asks_retraction.verdict_id = earlier.id
+                        WHERE earlier.ask_id = NEW.ask_id)
+                    THEN
+                        RAISE unique_violation USING MESSAGE = 'The ask has a verdict.';
+                    END IF;
+                    RETURN NEW;
+                """,
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.option_label or self.text[:80]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it has not taken effect yet, because it can be taken back or was."""
+        window = getattr(self, "window", None)
+        return window is not None and window.delivered_at is None
 
 
 class Refusal(models.Model):

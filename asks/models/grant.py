@@ -44,6 +44,7 @@ class GrantEnd(models.TextChoices):
     KEY = "key", _("The key with which it was approved was revoked.")
     EXPIRED = "expired", _("It was not used in time.")
     TAKEN_BACK = "taken_back", _("A person took it back.")
+    EDITED = "edited", _("What the agent is or how it runs was changed.")
     UPGRADED = "upgraded", _("It is from an older version, in which an approval had no end.")
 
 

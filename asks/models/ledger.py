@@ -9,6 +9,7 @@ from agents.db.append_only import append_only_triggers
 ONCE = (
     "verdict",
     "vote",
+    "retracted",
     "refusal",
     "withdrawn",
     "expired",

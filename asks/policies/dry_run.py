@@ -13,9 +13,15 @@ from asks import asking_again
 from asks.actions import binding
 from asks.drafts import ActionDraft, AskDraft
 from asks.lifecycle import Meaning
-from asks.models import Ask, Gate, Grant, Verdict
+from asks.models import Ask, Gate, Grant
 from asks.policies.rules import Document, Terms
-from asks.policies.versions import PolicyInForce, Ruling, judge_draft, policy_in_force
+from asks.policies.versions import (
+    PolicyInForce,
+    Ruling,
+    effective_verdicts,
+    judge_draft,
+    policy_in_force,
+)
 
 MOST = 1000
 
@@ -64,7 +70,7 @@ def _of_allowed(agent: Agent, now: PolicyInForce, then: PolicyInForce) -> Iterat
 
 def _judged(policy: PolicyInForce, draft: AskDraft, gate: Gate | None) -> Ruling:
     def approved_before(operation: str) -> bool:
-        earlier = Verdict.objects.filter(
+        earlier = effective_verdicts().filter(
             ask__gate__session=gate.session_id if gate else None,
             ask__gate__number__lt=gate.number if gate else 0,
             ask__gate__operation=operation,

@@ -14,6 +14,7 @@ from functools import lru_cache
 from django.contrib.auth.models import AbstractBaseUser, Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from pydantic import ValidationError as ShapeError
 
@@ -187,13 +188,19 @@ def _by_condition(rule: Rule, action: ActionDraft, name: str) -> tuple[bool, str
     return needed, why.format(rule=name, condition=when)
 
 
+def effective_verdicts() -> QuerySet[Verdict]:
+    """Return the verdicts that took effect: neither taken back, nor still to be taken back."""
+    return Verdict.objects.exclude(window__isnull=False, window__delivered_at=None)
+
+
 def _approved_before(session: Session, operation: str, version: int) -> bool:
     """Whether a person approved this operation in this session under this policy version.
 
     An approval that was taken back, or that ended before it was used, does not count.
     """
     return (
-        Verdict.objects.filter(
+        effective_verdicts()
+        .filter(
             ask__gate__session=session,
             ask__gate__operation=operation,
             ask__gate__policy_version=version,

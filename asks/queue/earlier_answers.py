@@ -73,7 +73,9 @@ def earlier_answers(
     readable = access.asks_of(person).filter(
         status=AskStatus.ANSWERED, agent__in=agents, likeness__in=digests
     )
-    verdicts = Verdict.objects.filter(decided_by=person.pk, ask__in=readable, ask__votes=None)
+    verdicts = Verdict.objects.filter(
+        decided_by=person.pk, ask__in=readable, ask__votes=None, retraction=None
+    )
     votes = Vote.objects.filter(voter=person.pk, ask__in=readable)
     rows = _counted(verdicts, "decided_at").union(_counted(votes, "cast_at"), all=True)
     found: dict[Likeness, list[tuple[str, int, datetime]]] = {}

@@ -52,12 +52,6 @@ def places_of(asks: QuerySet[Ask]) -> list[CardPlace]:
     return [CardPlace(*row) for row in _place_rows(asks)]
 
 
-def place_of(ask: Ask) -> CardPlace:
-    """Return the place of an ask of `asks.queue.queries.open_in_order`."""
-    delegation: int | None = getattr(ask, "by_delegation", None)
-    return CardPlace(ask.pk, ask.opened_at, ask.session_id, ask.card_version, delegation)
-
-
 def first_places(person: AbstractBaseUser) -> list[CardPlace]:
     """Return the places of the first page, and one more if there is another page."""
     return [CardPlace(*row) for row in _PLACES.rows(person.pk)]

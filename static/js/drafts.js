@@ -12,7 +12,8 @@
   const asSent = (field) =>
     field.options ? Array.from(field.options, (option) => option.defaultSelected).indexOf(true) : field.defaultValue;
   const now = (field) => (field.options ? field.selectedIndex : field.value);
-  const isUntouched = (field) => now(field) === (field.options ? Math.max(0, asSent(field)) : asSent(field));
+  const isUntouched = (field) => (field.type === "radio" ? !field.checked : isAsSent(field));
+  const isAsSent = (field) => now(field) === (field.options ? Math.max(0, asSent(field)) : asSent(field));
 
   function keep(field) {
     try {
@@ -25,6 +26,10 @@
     for (const field of root.querySelectorAll("[data-draft]")) {
       let typed = null;
       try { typed = sessionStorage.getItem(PREFIX + field.dataset.draft); } catch { /* as above */ }
+      if (field.type === "radio") {
+        field.checked = field.checked || field.value === typed;
+        continue;
+      }
       if (typed === null || !isUntouched(field) || typed === field.value) continue;
       field.value = typed;
       for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;

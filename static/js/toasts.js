@@ -4,7 +4,8 @@
   const STAY = 8000; // ms
 
   function expire(toast) {
-    if (toast.matches(":hover") || toast.contains(document.activeElement)) setTimeout(() => expire(toast), 1000);
+    if (toast.matches("[data-undo]")) setTimeout(() => expire(toast), 1000); // undo.js ends it
+    else if (toast.matches(":hover") || toast.contains(document.activeElement)) setTimeout(() => expire(toast), 1000);
     else toast.remove();
   }
 

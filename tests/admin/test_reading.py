@@ -136,7 +136,7 @@ def test_from_an_agent_to_its_decisions(as_root: Client) -> None:
         assert reverse(name, args=[target.pk]) in listed.content.decode()
     ask_page = as_root.get(f"/admin/asks/ask/{ask.pk}/change/").content.decode()
     assert ask.gate.action_hash in ask_page
-    assert ask.verdict.option_label in ask_page
+    assert ask.decision.option_label in ask_page
 
 
 def test_what_agents_say_is_shown_and_not_obeyed(as_root: Client) -> None:

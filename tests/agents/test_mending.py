@@ -16,7 +16,7 @@ from agents.mending import masking
 from agents.mending.changes import AgentChange
 from agents.mending.checks import AgentUnfit, check_agent
 from agents.mending.editing import AgentEdit, StaleEdit, edit_agent
-from agents.mending.owners import change_owners, hand_over
+from agents.mending.owners import change_owners, hand_over_agents
 from agents.models import Agent, Session
 from agents.registration import connect_agent, open_session, register_agent
 from asks.ledger.agent_records import changes_of
@@ -212,7 +212,7 @@ def test_owners_change_but_never_down_to_nobody(
 
 
 def test_handing_over(agent: Agent, owner: User, colleague: User, stranger: User) -> None:
-    assert hand_over(person=owner, to=stranger, by=None) == [agent]
+    assert hand_over_agents(person=owner, to=stranger, by=None) == [agent]
     assert set(agent.owners.all()) == {colleague, stranger}
     assert records()[-1]["actor"] == "system"
 

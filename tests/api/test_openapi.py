@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from agents import messages
 from asks import answering
-from asks.models import Ask
+from asks.models import Ask, Grant
 from tests.api import world
 from tests.api.calling import Answer, Caller
 from tests.api.world import Cast
@@ -82,6 +83,14 @@ def checked(method: str, path: str, answer: Answer) -> int:
     return answer.status
 
 
+def granted(cast: Cast) -> Grant:
+    """What an agent may do once."""
+    asked = world.asked(cast.agent, world.approval())
+    echo = world.echo_of(asked)
+    answering.answer_ask(ask_id=asked.pk, by=cast.owner, option="yes", echo=echo)
+    return Grant.objects.get(ask=asked)
+
+
 class Scene:
     """An open ask and its session, and a way to call one operation of the document."""
 
@@ -91,9 +100,13 @@ class Scene:
         self.caller = Caller(world.key_of(cast.owner))
         self.place = {"ask_id": self.ask.pk, "session_id": self.ask.session_id}
         self.query = ""
+        if "grant_id" in path:
+            self.place["grant_id"] = granted(cast).pk
         self.body: Any = {"option": "yes", "binding": world.echo_of(self.ask)}
         if path.endswith("/cancel"):
             self.body = {"reason": "done"}
+        if path.endswith("/withdraw"):
+            self.body = {}
         self.headers: dict[str, str] = {}
 
     def call(self) -> Answer:
@@ -120,7 +133,7 @@ def _no_scope(scene: Scene) -> None:
 
 
 def _missing(scene: Scene) -> None:
-    scene.place = {"ask_id": 10**12, "session_id": 10**12}
+    scene.place = {"ask_id": 10**12, "session_id": 10**12, "grant_id": 10**12}
 
 
 def _no_json_wanted(scene: Scene) -> None:
@@ -128,7 +141,10 @@ def _no_json_wanted(scene: Scene) -> None:
 
 
 def _conflict(scene: Scene) -> None:
-    """Closed by another answer; for events, a cursor ahead."""
+    """Closed by another answer; for events, a cursor ahead; for a grant, it has lapsed."""
+    if "grant_id" in scene.place:
+        session = Grant.objects.get(pk=scene.place["grant_id"]).session_id
+        messages.post_message(session_id=session, by=scene.cast.owner, text="Wait.")
     echo = world.echo_of(scene.ask)
     answering.answer_ask(ask_id=scene.ask.pk, by=scene.cast.colleague, option="no", echo=echo)
     scene.query = "?after=999999" if scene.path.endswith("/events") else ""
@@ -231,6 +247,8 @@ def test_whatever_is_sent_is_answered_as_documented(
     )
     caller = Caller(world.key_of(cast.owner))
     ids = {"ask_id": ask.pk, "session_id": ask.session_id} if there else _NOWHERE
+    if "grant_id" in operation.path:
+        ids = {"grant_id": granted(cast).pk if there else 10**15}
     path = "/api/" + operation.path.format(**ids)
     if operation.method == "GET":
         response = caller.client.get(

@@ -126,7 +126,7 @@ def test_so_does_the_history(
     with django_assert_num_queries(2):
         found = list(queries.decided_asks(owner))
         assert [ask.pk for ask in found] == [ask.pk for ask in reversed(asks)]
-        assert {ask.verdict.decided_by.username for ask in found} == {"olga"}
+        assert {ask.decision.decided_by.username for ask in found} == {"olga"}
 
 
 def test_notices_are_mine_newest_first_and_wait_on_nobody(

@@ -194,12 +194,12 @@ def an_escalated_permission(acpx: Acpx) -> None:
     first = _take(chosen, "Use perm.")
     bound = [ask.action for ask in first[-1].asks if ask.action]
     check("escalation: the turn is complete though acpx exits 5", first[-1].outcome == "BLOCKED")
-    check("escalation: one approval", [one.operation for one in bound] == ["Bash"])
+    check("escalation: one approval", [one.operation for one in bound] == ["execute"])
     check("escalation: bound to the input", [o.params for o in bound] == [{"command": "rm -rf x"}])
     check("escalation: refused meanwhile", "permission: r" in "".join(_texts(first, "Said")))
-    data = {"operation": "Bash", "params": {"command": "rm -rf x"}, "meaning": "approve"}
+    data = {"operation": "execute", "params": {"command": "rm -rf x"}, "meaning": "approve"}
     approved = (Given("verdict", "human:owner", "Allow once", {"option": "allow", **data}),)
-    book = Approved(("Bash", {"command": "rm -rf x"}))
+    book = Approved(("execute", {"command": "rm -rf x"}))
     other = _take(chosen, "Use perm again.", book, given=approved)
     check("approved: nothing else is", "permission: r" in "".join(_texts(other, "Said")))
     check("approved: that is asked", [a.action.params for a in other[-1].asks if a.action])

@@ -93,6 +93,7 @@ def server() -> Iterator[Server]:
     folder.chmod(0o711)
     state = folder / "state"
     env = {**os.environ, "NEEDS_YOU_STATE": str(state), "PYTHONUNBUFFERED": "1"}
+    env["NEEDS_YOU_UNDO_SECONDS"] = "0"  # clients answer on pages and wait for the agent
     env.pop("DATABASE_URL", None)
     log = folder / "up.log"
     with log.open("wb") as output:

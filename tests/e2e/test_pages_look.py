@@ -36,7 +36,7 @@ def addresses(owner: User) -> list[str]:
         ),
         world.question("k2", "In words?", ()),
         world.question("k3", options=(*world.RELEASE, danger), free_text=True),
-        world.question("k4", options=tuple(OptionDraft(f"o{n}", long_word) for n in range(7))),
+        world.question("k4", options=tuple(OptionDraft(f"o{n}", long_word) for n in range(13))),
     )
     done = world.asked(world.agent_of(owner, slug="sorter"))
     answer_ask(ask_id=done.pk, by=owner, option="nope")

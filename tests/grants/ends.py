@@ -16,6 +16,8 @@ from django.contrib.auth.models import User
 from agents import controls, messages
 from agents.db.expressions import database_now
 from agents.lifecycle import Outcome
+from agents.mending.editing import AgentEdit, edit_agent
+from agents.models import Agent
 from asks import delegation, taking_back
 from asks.drafts import ActionDraft
 from asks.models import Grant
@@ -96,6 +98,12 @@ def _revoke_key(world: World) -> None:
     assert api_keys.revoke_key(world.sent["key"])
 
 
+def _edit(world: World) -> None:
+    agent = Agent.objects.get(pk=world.agent.pk)
+    edit = AgentEdit(mission="Something else entirely.")
+    edit_agent(agent_id=agent.pk, version=agent.version, by=world.colleague, edit=edit)
+
+
 def _let_time_pass(world: World) -> None:
     with pgtrigger.ignore("asks.Grant:what_is_granted_stays"):
         Grant.objects.filter(pk=world.grant.pk).update(expires_at=database_now())
@@ -133,4 +141,5 @@ ENDS: dict[str, End] = {
         lambda world: taking_back.take_back(grant_id=world.grant.pk, by=world.colleague),
         state="withdrawn",
     ),
+    "edited": End(_edit),
 }

@@ -137,10 +137,10 @@ def test_the_oldest_wait(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_counting_takes_two_queries(
+def test_counting_takes_four_queries(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(4):
         client.get("/metrics", **LOOPBACK)
 
 

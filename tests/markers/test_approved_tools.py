@@ -30,8 +30,10 @@ class Granted:
         self.ended.append((number, happened))
 
 
-def request(title: str, given: Any, number: int = 101, **more: Any) -> bytes:
-    call = {"toolCallId": "t1", "title": title, "rawInput": given}
+def request(
+    title: str, given: Any, number: int = 101, kind: str | None = "execute", **more: Any
+) -> bytes:
+    call = {"toolCallId": "t1", "title": title, "rawInput": given, "kind": kind}
     params = {"toolCall": call, "options": OPTIONS, "sessionId": "s", **more}
     asked = {"id": number, "method": "session/request_permission", "params": params}
     return json.dumps(asked).encode()
@@ -43,7 +45,7 @@ def update(status: str, call: str = "t1") -> bytes:
 
 
 def test_exactly_what_was_approved_is_given_and_only_once() -> None:
-    gate = GateProxy(Granted(("Bash", COMMAND)))
+    gate = GateProxy(Granted(("execute", COMMAND)))
     answer = gate.answer(request("Bash: rm -rf x", COMMAND))
     assert answer is not None
     assert json.loads(answer) == {
@@ -55,23 +57,47 @@ def test_exactly_what_was_approved_is_given_and_only_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "given"),
+    ("kind", "given"),
     [
-        ("Bash: rm -rf X", {"command": "rm -rf X"}),
-        ("Bash: rm -rf x", {"command": "rm -rf x", "cwd": "/"}),
-        ("Bash: rm -rf x", None),
-        ("Edit: rm -rf x", COMMAND),
-        ("Bash: rm -rf x", {**COMMAND, "name": "Other"}),
+        ("execute", {"command": "rm -rf X"}),
+        ("execute", {"command": "rm -rf x", "cwd": "/"}),
+        ("execute", None),
+        ("edit", COMMAND),
+        (None, COMMAND),
+        ("execute", {**COMMAND, "name": "execute"}),
     ],
 )
-def test_anything_else_is_left_to_acpx(title: str, given: Any) -> None:
-    granted = Granted(("Bash", COMMAND))
-    assert GateProxy(granted).answer(request(title, given)) is None
+def test_anything_else_is_left_to_acpx(kind: str | None, given: Any) -> None:
+    granted = Granted(("execute", COMMAND))
+    assert GateProxy(granted).answer(request("execute: rm -rf x", given, kind=kind)) is None
     assert granted.left
 
 
+@pytest.mark.parametrize("title", ["Bash: rm -rf x", "ls", "read it", ""])
+def test_the_title_of_a_call_decides_nothing(title: str) -> None:
+    assert GateProxy(Granted(("execute", COMMAND))).answer(request(title, COMMAND)) is not None
+    assert (
+        GateProxy(Granted((title.partition(" ")[0], COMMAND))).answer(request(title, COMMAND))
+        is None
+    )
+
+
+def test_a_request_that_repeats_only_the_id_is_of_the_call_that_was_told() -> None:
+    """The protocol needs no more than the id of a call that was announced before."""
+    gate = GateProxy(Granted(("execute", COMMAND)))
+    told = {
+        "sessionUpdate": "tool_call",
+        "toolCallId": "t1",
+        "kind": "execute",
+        "rawInput": COMMAND,
+    }
+    line = json.dumps({"method": "session/update", "params": {"update": told}}).encode()
+    assert gate.answer(line) is None
+    assert gate.answer(request("", None, kind=None)) is not None
+
+
 def test_without_a_way_to_allow_once_nothing_is_taken() -> None:
-    granted = Granted(("Bash", COMMAND))
+    granted = Granted(("execute", COMMAND))
     always = [{"optionId": "a", "kind": "allow_always"}]
     assert GateProxy(granted).answer(request("Bash", COMMAND, options=always)) is None
     assert granted.left
@@ -79,7 +105,7 @@ def test_without_a_way_to_allow_once_nothing_is_taken() -> None:
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"null", b'{"params": 1}', b'{"method": "x"}'])
 def test_other_lines_pass(line: bytes) -> None:
-    assert GateProxy(Granted(("Bash", COMMAND))).answer(line) is None
+    assert GateProxy(Granted(("execute", COMMAND))).answer(line) is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +120,7 @@ def test_other_lines_pass(line: bytes) -> None:
 def test_how_it_ended_is_what_the_agent_says_of_that_call(
     updates: list[bytes], ended: list[tuple[int, bool]]
 ) -> None:
-    granted = Granted(("Bash", COMMAND))
+    granted = Granted(("execute", COMMAND))
     gate = GateProxy(granted)
     assert gate.answer(update("completed")) is None
     gate.answer(request("Bash", COMMAND))

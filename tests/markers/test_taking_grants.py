@@ -25,7 +25,7 @@ from workspace.protocols.markers.permissions.grant_socket import GrantsOfTurn, _
 from workspace.protocols.markers.runtime import MarkersRuntime
 
 pytestmark = pytest.mark.django_db(transaction=True)
-BASH = ActionDraft("Bash", {"command": "rm -rf x"})
+BASH = ActionDraft("execute", {"command": "rm -rf x"})
 HERE = Path(__file__).parent
 MOCK = HERE.parent / "conformance/markers/mock_acp_agent.py"
 
@@ -87,7 +87,7 @@ def test_a_turn_that_broke_with_it_in_hand_never_gets_it_again(
     assert "may or may not have happened" in Ask.objects.latest("pk").prompt
     verdict_on(Ask.objects.latest("pk"), owner, option="did-not-happen")
     again = claim(session.runs.latest("number"))
-    assert "Bash" in [given.data.get("operation") for given in again.given], "it is owed again"
+    assert "execute" in [given.data.get("operation") for given in again.given], "it is owed again"
     assert "permission: r" in act(again, "perm")
     assert Redemption.objects.count() == 1
 
@@ -135,7 +135,7 @@ def test_what_makes_no_sense_gives_nothing(turn: Turn, line: bytes) -> None:
 
 def test_an_end_of_what_was_not_begun_here_is_none(turn: Turn) -> None:
     book = GrantsOfTurn(turn)
-    begun = asyncio.run(_answer(book, b'{"take": "Bash", "params": {"command": "rm -rf x"}}'))
+    begun = asyncio.run(_answer(book, b'{"take": "execute", "params": {"command": "rm -rf x"}}'))
     assert isinstance(begun, int)
     asyncio.run(_answer(book, json.dumps({"end": begun + 1, "happened": True}).encode()))
     assert not Effect.objects.exists()

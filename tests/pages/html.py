@@ -34,7 +34,11 @@ class Element:
 
     def fields(self) -> dict[str, str]:
         """What a form would send without pressing a button: inputs, texts, and what is selected."""
-        inputs = {str(one.attrs["name"]): one.attrs.get("value") or "" for one in self.all("input")}
+        inputs = {
+            str(one.attrs["name"]): one.attrs.get("value") or ""
+            for one in self.all("input")
+            if one.attrs.get("type") != "radio" or "checked" in one.attrs
+        }
         areas = {
             str(one.attrs["name"]): "".join(_texts(one)).removeprefix("\n")
             for one in self.all("textarea")

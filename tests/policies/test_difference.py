@@ -176,8 +176,8 @@ def test_what_is_asked_otherwise_stands_in_its_place_and_shows_both(
     response = client.post(f"/asks/{ask.pk}/answer", {**echo, "option": "approve"}, headers=HTMX)
     card = read(response.content).one("article", id=f"ask-{ask.superseded_by_id}")
     changes = card.one("section", class_="changes")
-    assert [one.words for one in changes.all("del")] == ["before: 48", '"DE1"']
-    assert [one.words for one in changes.all("ins")] == ["now: 480", '"DE2"']
+    assert [one.words for one in changes.all("del")] == ["before: 48", "DE1"]
+    assert [one.words for one in changes.all("ins")] == ["now: 480", "DE2"]
     assert not card.all("button", name="same"), "what “approve” is called has changed"
 
 

@@ -33,7 +33,7 @@ def next_turn(session: Session, by: User, *drafts: AskDraft) -> Run:
 
 
 @pytest.mark.case("C21", "C118")
-def test_a_key_with_other_arguments_gets_a_new_ask_and_the_old_grant_stays_what_it_was(
+def test_a_key_with_other_arguments_gets_a_new_ask_and_ends_the_old_grant(
     session: Session, owner: User
 ) -> None:
     verdict_on(AskFactory(session=session, key="k3", action=HUNDRED), owner)
@@ -41,7 +41,8 @@ def test_a_key_with_other_arguments_gets_a_new_ask_and_the_old_grant_stays_what_
     (fresh,) = run.asks.all()
     assert fresh.status == AskStatus.OPEN
     assert redeem_grant(session_id=session.pk, operation="pay", params=MILLION.params) is None
-    assert redeem_grant(session_id=session.pk, operation="pay", params=HUNDRED.params) is not None
+    assert redeem_grant(session_id=session.pk, operation="pay", params=HUNDRED.params) is None
+    assert Grant.objects.get().state == "lapsed"
 
 
 @pytest.mark.case("C118")

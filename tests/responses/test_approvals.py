@@ -166,6 +166,17 @@ def test_a_caller_with_our_mcp_tool_is_asked_in_its_shape(client: Caller) -> Non
     )
 
 
+def test_the_id_of_an_approval_names_its_response(client: Caller, stranger: User) -> None:
+    """Clients refer to the request by its id, and need not say which response it was in."""
+    paused = client.create(REQUEST, tools=MCP)
+    name = request_of(paused)["id"]
+    items = [{"type": "item_reference", "id": name}, yes(name)]
+    theirs = Caller(key_for(hybrid_agent(stranger, "other"), stranger, name="stranger"))
+
+    assert refused(lambda: theirs.send(input=items[1:])).code == "approval_request_not_found"
+    assert "is approved" in words(client.create(input=items, tools=MCP))
+
+
 def test_a_no_in_the_shape_of_mcp(client: Caller) -> None:
     paused = client.create(REQUEST, tools=MCP)
 

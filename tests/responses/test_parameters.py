@@ -318,5 +318,5 @@ def test_an_approval_of_nothing_is_refused(caller: Caller) -> None:
         )
         assert (no.status, no.param) == (400, "input")
         no = refused(lambda items=items: caller.send(input=items))
-        assert (no.status, no.code) == (400, "previous_response_id_required")
+        assert (no.status, no.code) == (400, "approval_request_not_found")
     assert ask_of(paused).status == "open"

@@ -187,6 +187,8 @@ TRANSCRIPT = [
         [*TRANSCRIPT, {"role": "assistant", "content": "Built."}],
         [*TRANSCRIPT, {"role": "developer", "content": "Be brief."}],
         [*TRANSCRIPT, {**TRANSCRIPT[1], "call_id": "two"}, result("two", "built")],
+        [TRANSCRIPT[0], {"type": "reasoning", "summary": []}],
+        [TRANSCRIPT[0], {"role": "assistant", "content": "Built."}],
     ],
 )
 @pytest.mark.parametrize("chained", [False, True])
@@ -203,6 +205,20 @@ def test_a_result_of_what_nobody_called_starts_nothing(
     assert (no.status, no.param) == (400, "input")
     assert nothing_was_dispatched(count)
     assert Run.objects.count() == runs
+
+
+def test_a_conversation_without_a_new_request_starts_nothing(builder: Caller) -> None:
+    """A client sends back what it got, as it is or by its ids, with nothing new."""
+    first = builder.create(REQUEST, tools=[BASH])
+    count = Response.objects.count()
+    sent = [{"type": "item_reference", "id": item["id"]} for item in first["output"]]
+
+    for items in (sent, first["output"]):
+        no = refused(lambda items=items: builder.send(input=[TRANSCRIPT[0], *items]))
+        assert (no.status, no.param) == (400, "input")
+    assert nothing_was_dispatched(count)
+    more = {"role": "user", "content": "Go on."}
+    assert builder.create(input=[TRANSCRIPT[0], *sent, more])["status"] == "completed"
 
 
 def test_an_answer_with_a_stray_result_after_it_is_refused_whole(asker: Caller) -> None:

@@ -16,13 +16,19 @@ IDLE_SESSIONS = """
         AND run.status IN ('queued', 'running', 'waiting_human'))
 """
 
+#: Verdicts that have not taken effect: they can be taken back, or were.
+HELD = "SELECT verdict_id FROM asks_undowindow WHERE delivered_at IS NULL"
+#: What a run waits for: open asks, and answers that can still be taken back.
+AWAITED = f"(status = 'open' OR status = 'answered' AND verdict_id IN ({HELD}))"
+
 PROMISES = {
-    "a verdict is owed, or was carried by a run that completed": """
+    "a verdict is owed, or was carried by a run that completed": f"""
         SELECT verdict.id FROM asks_verdict verdict
         LEFT JOIN agents_inboxitem item ON item.source_key = 'ask:' || verdict.ask_id
         LEFT JOIN agents_run run ON run.id = item.leased_by_id
-        WHERE item.id IS NULL OR item.state NOT IN ('queued', 'leased', 'acked')
-        OR item.state = 'acked' AND run.outcome NOT IN ('WORK_DONE', 'NO_WORK', 'BLOCKED')
+        WHERE verdict.id NOT IN ({HELD}) AND (
+            item.id IS NULL OR item.state NOT IN ('queued', 'leased', 'acked')
+            OR item.state = 'acked' AND run.outcome NOT IN ('WORK_DONE', 'NO_WORK', 'BLOCKED'))
     """,
     "nothing is held by a run that is over": """
         SELECT item.id FROM agents_inboxitem item JOIN agents_run run ON run.id = item.leased_by_id
@@ -36,6 +42,7 @@ PROMISES = {
         SELECT idle.id FROM ({IDLE_SESSIONS}) idle JOIN agents_inboxitem item
         ON item.session_id = idle.id AND item.state = 'queued'
         WHERE item.kind <> 'mail' AND item.attempts = 0 AND last_outcome <> 'RATE_LIMITED'
+        AND held_until IS NULL
     """,
     "a session has one live run": """
         SELECT session_id FROM agents_run WHERE status IN ('queued', 'running', 'waiting_human')
@@ -49,19 +56,27 @@ PROMISES = {
                 SELECT FROM procrastinate_jobs job
                 WHERE job.status = 'todo' AND (job.args->>'run_id')::bigint = run.id))
     """,
-    "the open asks of a session and of a run are counted": """
+    "a session is held exactly while an answer can be taken back": """
+        SELECT id FROM agents_session session WHERE held_until IS DISTINCT FROM (
+            SELECT max(until) FROM asks_undowindow undo WHERE undo.session_id = session.id
+            AND delivered_at IS NULL AND NOT EXISTS (
+                SELECT FROM asks_retraction back WHERE back.verdict_id = undo.verdict_id))
+    """,
+    "the open asks of a session and of a run are counted": f"""
         SELECT id FROM agents_session session WHERE open_asks <> (
             SELECT count(*) FROM asks_ask WHERE session_id = session.id AND status = 'open')
         UNION ALL SELECT id FROM agents_run run WHERE open_asks <> (
-            SELECT count(*) FROM asks_ask WHERE run_id = run.id AND status = 'open')
+            SELECT count(*) FROM asks_ask WHERE run_id = run.id AND {AWAITED})
     """,
-    "a run that waits for a person has an open ask": """
+    "a run that waits for a person has an open ask": f"""
         SELECT id FROM agents_run run WHERE status = 'waiting_human' AND NOT EXISTS (
-            SELECT FROM asks_ask WHERE run_id = run.id AND status = 'open')
+            SELECT FROM asks_ask WHERE run_id = run.id AND {AWAITED})
     """,
     "an ask is answered exactly when it has a verdict": """
         SELECT ask.id FROM asks_ask ask LEFT JOIN asks_verdict verdict ON verdict.ask_id = ask.id
+        AND NOT EXISTS (SELECT FROM asks_retraction back WHERE back.verdict_id = verdict.id)
         WHERE (ask.status = 'answered') <> (verdict.id IS NOT NULL)
+        OR ask.verdict_id IS DISTINCT FROM verdict.id
     """,
     "events, runs and gates are numbered without gaps": """
         SELECT id FROM agents_session session WHERE

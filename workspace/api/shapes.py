@@ -119,7 +119,13 @@ class AskShape(_Out):
     votes: list[VoteShape] = Field(description="The votes cast so far, if several people decide.")
     replaces: int | None = Field(description="The stale ask that this one replaces.")
     replaced_by: int | None
-    verdict: VerdictShape | None
+    verdict: VerdictShape | None = Field(
+        description="Null until it takes effect: until then the person can take the answer back."
+    )
+    takes_effect_at: datetime | None = Field(
+        description="When an answer that can still be taken back takes effect."
+    )
+    version: int = Field(description="Increases whenever the open question changes or opens again.")
 
 
 class Asks(_Out):

@@ -27,6 +27,7 @@ def with_related(asks: QuerySet[Ask]) -> QuerySet[Ask]:
         "verdict__decided_by",
         "verdict__on_behalf_of",
         "verdict__option",
+        "verdict__window",
     ).prefetch_related(
         Prefetch("options", Option.objects.order_by("position")),
         Prefetch("votes", Vote.objects.select_related("voter", "principal", "option")),
@@ -64,7 +65,9 @@ def ask_shape(row: Ask) -> shapes.AskShape:
         votes=[_vote(vote) for vote in row.votes.all()],
         replaces=replaces.pk if replaces else None,
         replaced_by=row.superseded_by_id,
-        verdict=_verdict(verdict) if verdict else None,
+        verdict=_verdict(verdict) if verdict and not verdict.is_held else None,
+        takes_effect_at=verdict.window.until if verdict and verdict.is_held else None,
+        version=row.card_version,
     )
 
 

@@ -1,7 +1,8 @@
 """Report whether this process is alive and whether it can work, and serve the metrics.
 
 GET /healthz   200 while the process answers; checks nothing else
-GET /readyz    200, or 503 with {"ready": false, "wrong": {name: sentence}}
+GET /readyz    200, or 503 with {"ready": false, "wrong": {name: sentence}};
+               both with {"details": {name: count}} if a person should look at something
 GET /metrics   Prometheus text; for staff and for programs on this machine
 
 GET /health/banner   what is wrong, for open pages
@@ -20,6 +21,7 @@ from django.views.decorators.http import require_safe
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from workspace.health import metrics
+from workspace.health.alarms import alarms
 from workspace.health.banner import banner_html
 from workspace.health.look import look_now, recent_health
 from workspace.health.words import what_is_wrong
@@ -40,10 +42,12 @@ def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """Name what is wrong, but not why: anybody may ask."""
+    """Name what is wrong, but not why: anybody may ask. ``details`` are alarms; work goes on."""
     wrong = what_is_wrong(look_now())
     status = 503 if wrong else 200
-    return JsonResponse({"ready": not wrong, "wrong": wrong}, status=status)
+    details = {} if "database" in wrong else alarms()
+    more = {"details": details} if details else {}
+    return JsonResponse({"ready": not wrong, "wrong": wrong, **more}, status=status)
 
 
 @login_not_required

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from agents.lifecycle import RunStatus
+from workspace.health.alarms import alarms
 from workspace.live.hub import socket_count
 
 #: One statement, so that the figures belong together. Events are numbered without gaps, so their
@@ -32,7 +33,7 @@ _RUNS = "SELECT status, count(*) FROM agents_run GROUP BY status"
 
 
 class WorkspaceCollector(Collector):
-    """Read all metrics from the database when Prometheus asks, in two queries."""
+    """Read all metrics from the database when Prometheus asks, in four queries."""
 
     def collect(self) -> Iterator[Metric]:
         with connection.cursor() as cursor:
@@ -43,6 +44,17 @@ class WorkspaceCollector(Collector):
         yield _gauge("open_asks", "Asks that wait for a person.", asks)
         yield _gauge("blocked_sessions", "Sessions that are blocked without an open ask.", blocked)
         yield _gauge("failing_agents", "Agents that fail until an owner acts.", failing)
+        found = alarms()
+        yield _gauge(
+            "unanswerable_asks",
+            "Open asks that nobody may answer.",
+            float(found.get("unanswerable_asks", 0)),
+        )
+        yield _gauge(
+            "agents_without_owner",
+            "Agents without an active owner.",
+            float(found.get("agents_without_owner", 0)),
+        )
         yield _gauge("oldest_wait_seconds", "How long the oldest open ask has waited.", waited)
         yield _gauge("queue_depth", "Jobs that wait for a worker.", jobs)
         yield _runs_by_status(runs)

@@ -1,4 +1,5 @@
-"""The models of the workspace: sign-in links, API keys, outbox and webhooks.
+"""The models of the workspace: sign-in links, API keys, outbox, webhooks and
+preferences.
 
 The models of a protocol are in the protocol's package. They are imported here so that Django finds
 them.
@@ -7,6 +8,7 @@ them.
 from workspace.models.entry import EntryLink
 from workspace.models.keys import ApiKey, Scope
 from workspace.models.outbox import Delivery, DeliveryState, OutboxItem, OutboxKind
+from workspace.models.preferences import UndoPreference
 from workspace.models.webhooks import WebhookEndpoint
 from workspace.protocols.eve import models as eve  # noqa: F401
 from workspace.protocols.responses import models as responses  # noqa: F401
@@ -19,5 +21,6 @@ __all__ = [
     "OutboxItem",
     "OutboxKind",
     "Scope",
+    "UndoPreference",
     "WebhookEndpoint",
 ]

@@ -16,13 +16,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agents import controls
 from agents.models import Agent, Session
+from agents.running import runtime
 from asks import access
+from asks.ledger.agent_records import changes_of
 from asks.models import Grant
 from asks.queue import queries
+from asks.retirement import restore_agent
 from workspace.pages.agent_form import AgentForm
 from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.given_up import given_up_of
 from workspace.pages.grants import live_facts
+from workspace.pages.mending.editing import runtime_in
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.standing import started_words, with_standing
 
@@ -37,8 +41,13 @@ def list_agents(request: OwnerRequest) -> HttpResponse:
 
 @require_safe
 def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
-    """GET /agents/<slug>/: show its purpose, wake policy, sessions and latest decisions."""
-    found = get_object_or_404(_with_home(request), slug=slug)
+    """GET /agents/<slug>/: show its purpose, wake policy, sessions and latest decisions.
+
+    Somebody who may change every agent, but does not own this one, sees its settings only.
+    """
+    found = _with_home(request).filter(slug=slug).first()
+    if found is None:
+        return _show_settings(request, slug)
     home = found.sessions.select_related("agent").filter(is_home=True).first()
     page = page_of(found.sessions.order_by("-is_home", "-created_at", "-pk"), request)
     with_standing([*([home] if home else []), *page], request.user)
@@ -47,30 +56,55 @@ def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
         "agent",
         "agents",
         agent=found,
+        owns=True,
         home=home,
         grants=live_facts(Grant.objects.filter(session__agent=found)),
         wakes=wake_in_words(found.wake_policy),
         owners=list(found.owners.order_by("username")),
         page=page,
         decided=list(queries.decided_asks(request.user).filter(agent=found)[:5]),
+        changes=changes_of(found, most=5),
+    )
+
+
+def _show_settings(request: OwnerRequest, slug: str) -> HttpResponse:
+    found = get_object_or_404(access.agents_steered_by(request.user), slug=slug)
+    return render_page(
+        request,
+        "agent",
+        "agents",
+        agent=found,
+        owns=False,
+        wakes=wake_in_words(found.wake_policy),
+        owners=list(found.owners.order_by("username")),
+        changes=changes_of(found, most=5),
     )
 
 
 @permission_required("agents.add_agent", raise_exception=True)
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect_agent(request: OwnerRequest) -> HttpResponse:
-    """GET and POST /agents/new: connect a command-line agent owned by the reader.
+    """GET and POST /agents/new?runtime=KEY: connect an agent owned by the reader.
 
-    An agent is a command that runs on this server, so it takes the permission to add agents.
+    An agent can be any command on this server, so it takes the permission to add agents.
     """
-    form = AgentForm(request.POST or None)
+    key = runtime_in(request, "markers")
+    form = AgentForm(request.POST or None, runtime_key=key)
     if request.method == "POST" and form.is_valid():
-        created = form.connect(owner=request.user)
+        created = form.connect(owner=request.user, insist="insist" in request.POST)
         if created is not None:
             messages.success(request, _("{agent} is connected.").format(agent=created.slug))
             return redirect("agent", created.slug)
     status = 422 if request.method == "POST" else 200
-    return render_page(request, "agent_new", "agents", status=status, form=form)
+    return render_page(
+        request,
+        "agent_new",
+        "agents",
+        status=status,
+        form=form,
+        insists="insist" in request.POST,
+        runtimes=runtime.runtime_keys(),
+    )
 
 
 def _steer_agent(
@@ -78,7 +112,7 @@ def _steer_agent(
 ) -> Callable[[OwnerRequest, str], HttpResponse]:
     @require_POST
     def view(request: OwnerRequest, slug: str) -> HttpResponse:
-        found = get_object_or_404(access.agents_of(request.user), slug=slug)
+        found = get_object_or_404(access.agents_steered_by(request.user), slug=slug)
         verb(agent_id=found.pk, by=request.user)
         messages.success(request, str(done).format(agent=found.slug))
         return redirect("agent", found.slug)
@@ -91,6 +125,10 @@ post_agent_pause = _steer_agent(
     gettext_lazy("{agent} is paused: it starts nothing until you resume it."),
 )
 post_agent_resume = _steer_agent(controls.resume_agent, gettext_lazy("{agent} is resumed."))
+post_agent_restore = _steer_agent(
+    restore_agent,
+    gettext_lazy("{agent} is restored, paused: it starts nothing until you resume it."),
+)
 
 
 @require_POST

@@ -7,6 +7,7 @@ and keeps what was typed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from django.contrib import messages
@@ -29,6 +30,7 @@ from asks.queue import queries
 from asks.queue.earlier_answers import earlier_answers
 from asks.refusals import Refused
 from asks.withdrawing import withdraw_ask
+from workspace.accounts.undo_preference import undo_window_of
 from workspace.health.look import recent_health
 from workspace.pages import fragments
 from workspace.pages.account import reauthentication
@@ -43,7 +45,9 @@ from workspace.pages.cards.facts import (
 )
 from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
+from workspace.pages.cards.undo_facts import UndoFacts, undo_of
 from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, render_page
+from workspace.templatetags.undo import VERDICT
 from workspace.text.visible import visible_line
 
 NAMED = 3
@@ -126,10 +130,13 @@ def post_answer(request: OwnerRequest, ask_id: int) -> HttpResponse:
         echo=posted.echo,
         authenticated_at=reauthentication.proved_at(request),
         edited=proposal.params if proposal else None,
+        undo=undo_window_of(request.user),
     )
     if isinstance(result, Answered):
         found = find_ask(request.user, ask_id)
-        return show_outcome(request, found, _recorded(found, repeated=result.repeated))
+        undo = undo_of(request, request.user, found)
+        words = _recorded(found, repeated=result.repeated, held=undo is not None)
+        return show_outcome(request, found, words, undo=undo)
     if isinstance(result, Voted):
         return show_outcome(request, find_ask(request.user, ask_id), _voted(result))
     return refused_card(request, result, posted, proposal=proposal)
@@ -273,7 +280,9 @@ def _same_again(fresh: Ask, posted: PostedAnswer) -> OptionFacts | None:
 def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = None) -> str:
     """Render the card of an ask in its present state for this reader."""
     if found.status != AskStatus.OPEN:
-        return markup.settled_card(found, state=state or markup.CardState(again=get_token(request)))
+        state = state or markup.CardState(again=get_token(request))
+        undo = undo_of(request, request.user, found)
+        return markup.settled_card(found, state=state, undo=undo)
     standing = access.rights_of(request.user, found)
     if why := _why_not(request.user, found, standing):
         state = replace(state or markup.CardState(), may_not=why)
@@ -332,16 +341,24 @@ def _earlier_note(person: User, found: Ask) -> SafeString:
     return markup.earlier_note(earlier_answers(person, [question]).get(question), found.likeness)
 
 
-def show_outcome(request: OwnerRequest, found: Ask, words: str) -> HttpResponse:
+def show_outcome(
+    request: OwnerRequest, found: Ask, words: str, *, undo: UndoFacts | None = None
+) -> HttpResponse:
     if not request.htmx:
-        messages.success(request, words)
+        messages.success(request, words, f"{VERDICT}{undo.verdict_id}" if undo else "")
         return redirect("needs_you")
-    card = markup.settled_card(found, mine=True)
+    card = markup.settled_card(found, mine=True, undo=undo)
     session = found.session
     extra = fragments.badge_html(queries.count_badge(request.user)) + fragments.toast_html(
-        words, href=f"/sessions/{session.pk}/", link=_("Open session")
+        words, href=f"/sessions/{session.pk}/", link=_("Open session"), undo=undo
     )
     return HttpResponse(card + extra)
+
+
+def show_page(request: OwnerRequest, ask_id: int, card: Callable[[Ask], str]) -> HttpResponse:
+    """Render the page of an ask with a card of its own."""
+    found = find_ask(request.user, ask_id)
+    return _page(request, found, card(found))
 
 
 def _respond(request: OwnerRequest, found: Ask, card: str, *, status: int = 200) -> HttpResponse:
@@ -365,15 +382,16 @@ def _voted(result: Voted) -> str:
     return f"{start.format(option=vote)} {tallied}"
 
 
-def _recorded(found: Ask, *, repeated: bool) -> str:
-    verdict = found.verdict
+def _recorded(found: Ask, *, repeated: bool, held: bool) -> str:
+    verdict = found.decision
     text = visible_line(verdict.option_label or verdict.text)[:80]
     answer = text if verdict.option_label else f"“{text}”"
     start = _("Recorded already: {answer}.") if repeated else _("Recorded: {answer}.")
-    return f"{start.format(answer=answer)} {_what_follows(found.session, found)}"
+    words = start.format(answer=answer)
+    return words if held else f"{words} {what_follows(found.session, found)}"
 
 
-def _what_follows(session: Session, found: Ask) -> str:
+def what_follows(session: Session, found: Ask) -> str:
     """Say in one sentence what the session does next."""
     slug = found.agent.slug
     if found.run.open_asks:

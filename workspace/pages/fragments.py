@@ -24,6 +24,7 @@ from asks.queue.places import PAGE_SIZE, CardPlace
 from workspace.pages.cards import failing, markup
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
+from workspace.pages.cards.undo_facts import UndoFacts
 from workspace.text.markdown import assembled
 
 HEARTBEAT = '<span id="beat" hx-swap-oob="true" hidden></span>'
@@ -222,9 +223,17 @@ def badge_html(count: int) -> SafeString:
     )
 
 
-def toast_html(words: str, *, href: str = "", link: str = "") -> SafeString:
-    """Render a short message for the corner of the page."""
-    toast = render_to_string("parts/toast.html", {"words": words, "href": href, "link": link})
+def toast_html(
+    words: str,
+    *,
+    href: str = "",
+    link: str = "",
+    undo: UndoFacts | None = None,
+    refused: bool = False,
+) -> SafeString:
+    """Render a short message for the corner of the page; with `undo`, one that can be taken back."""
+    facts = {"words": words, "href": href, "link": link, "undo": undo, "refused": refused}
+    toast = render_to_string("parts/toast.html", facts)
     return assembled(f'<div id="toasts" hx-swap-oob="beforeend">{toast}</div>')
 
 

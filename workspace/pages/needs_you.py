@@ -59,7 +59,8 @@ def _page(request: OwnerRequest) -> tuple[KeysetPage | None, list[CardPlace]]:
     if len(first) <= PAGE_SIZE:
         return None, first
     page = page_of(queries.open_in_order(request.user), request)
-    return page, [queue_places.place_of(ask) for ask in page]
+    shown = queries.open_asks(request.user).filter(pk__in=[ask.pk for ask in page])
+    return page, queue_places.places_of(shown)
 
 
 @require_safe

@@ -105,7 +105,7 @@ def _proof(ask: Ask) -> ReceiptProof:
 
 def _record(ask: Ask) -> LedgerRecord | None:
     if ask.status == AskStatus.ANSWERED:
-        told = LedgerRecord.objects.filter(kind="verdict", subject=f"verdict:{ask.verdict.pk}")
+        told = LedgerRecord.objects.filter(kind="verdict", subject=f"verdict:{ask.decision.pk}")
     else:
         kinds = [ask.status, "imported"]
         told = LedgerRecord.objects.filter(kind__in=kinds, subject=f"ask:{ask.pk}")

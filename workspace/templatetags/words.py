@@ -28,6 +28,7 @@ from workspace.health.look import recent_health
 from workspace.pages.cards.call_rows import CallRow, rows_of
 from workspace.pages.standing import standing_of
 from workspace.text import markdown, visible
+from workspace.text.line_diff import LineGroup
 
 register = template.Library()
 
@@ -36,7 +37,7 @@ NODES = {
     "output": "output",
     "step": "tool",
     "asked": "asked",
-    **dict.fromkeys(("verdict", "message", "withdrawn"), "person"),
+    **dict.fromkeys(("verdict", "pressed", "retracted", "message", "withdrawn"), "person"),
     **dict.fromkeys(("report", "summary"), "ok"),
     **dict.fromkeys(("error", "refused", "mail_lost"), "bad"),
 }
@@ -47,7 +48,7 @@ EVENT_PARTIALS = {
         kind: kind for kind in ("started", "output", "step", "report", "notice", "usage", "ignored")
     },
     **{kind: kind for kind in ("summary", "error", "ended", "asked", "verdict", "refused")},
-    "withdrawn": "withdrawn",
+    **{kind: kind for kind in ("withdrawn", "pressed", "retracted")},
     **dict.fromkeys(("expired", "superseded"), "closed"),
     **dict.fromkeys(("message", "mail"), "message"),
     **dict.fromkeys(("mail_sent", "mail_lost", "state"), "plain"),
@@ -123,6 +124,32 @@ def headline_text(parts: Iterable[WordingPart]) -> SafeString:
 def _headline_part(part: WordingPart) -> str:
     text = " ".join(visible.visible(f"({part.text})").split())[1:-1]
     return format_html("<bdi>{}</bdi>", text) if part.is_value else escape(text)
+
+
+@register.simple_tag
+def diff_lines(groups: Iterable[LineGroup]) -> SafeString:
+    """Return the lines of a block. It adds no white space: theirs is shown."""
+    return markdown.assembled(f'<div class="lines">{"".join(map(_diff_group, groups))}</div>')
+
+
+def _diff_group(group: LineGroup) -> str:
+    parts = [
+        _side("d-old", "del", "-", gettext("removed:"), group.old),
+        _side("d-new", "ins", "+", gettext("added:"), group.new),
+        _side("d-same", "span", "", "", group.same),
+        _side("d-note", "span", "", "", group.note),
+    ]
+    return "".join(parts)
+
+
+def _side(name: str, tag: str, sign: str, words: str, lines: tuple[SafeString, ...]) -> str:
+    """Return the lines of one side; its words stand before the first one for screen readers."""
+    if not lines:
+        return ""
+    spoken = f'<span class="sr">{escape(words)} </span>' if words else ""
+    start = f'<i class="sg" aria-hidden="true">{sign}</i>' if sign else ""
+    body = "\n".join(f"{start}{line}" for line in lines)
+    return f'<{tag} class="{name}">{spoken}{body}</{tag}>'
 
 
 def _changed_piece(piece: Piece) -> str:

@@ -62,15 +62,19 @@ def strict_response(found: Json) -> None:
 
 def frames(lines: Iterable[str]) -> list[tuple[str, Json]]:
     """The events of a stream, insisting on the framing that every client relies on."""
-    kind, found = "", []
+    kind, found, over = "", [], False
     for raw in lines:
         line = raw.rstrip("\r\n")
-        if line.startswith("event: "):
+        assert not over or not line, "something follows [DONE]"
+        if line == "data: [DONE]":
+            over = True
+        elif line.startswith("event: "):
             kind = line[7:]
         elif line.startswith("data: "):
             found.append((kind, json.loads(line[6:])))
         else:
             assert not line or line.startswith(":"), f"odd line {line[:80]!r}"
+    assert over, "the stream does not end with [DONE]"
     return found
 
 
@@ -100,13 +104,14 @@ class StrictStream:
             assert self.texts[event["item_id"]] == event.get("arguments", event.get("text"))
         elif kind == "response.output_item.done":
             assert self.added[event["output_index"]]["id"] == event["item"]["id"]
-            assert event["item"]["status"] == "completed"
+            assert event["item"].get("status", "completed") == "completed"
             self.done.add(event["output_index"])
 
     def _add(self, event: Json) -> None:
         assert event["output_index"] not in self.added
-        assert event["item"]["status"] == "in_progress"
-        assert event["item"].get("arguments", "") == ""
+        assert event["item"].get("status", "in_progress") == "in_progress"
+        if event["item"]["type"] == "function_call":
+            assert event["item"]["arguments"] == ""
         self.added[event["output_index"]] = event["item"]
 
 

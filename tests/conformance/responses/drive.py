@@ -10,7 +10,7 @@ import sys
 import openai
 
 # The checks list themselves as they are imported.
-from tests.conformance.responses import keeping, pausing  # noqa: F401
+from tests.conformance.responses import approving, keeping, pausing  # noqa: F401
 from tests.conformance.responses.client import CHECKS, OPTIONS
 
 

@@ -152,20 +152,25 @@ def form(client: Client, ask: Ask) -> Element:
     return page.one("form", action=f"/asks/{ask.pk}/answer")
 
 
-def test_up_to_six_options_are_buttons_and_more_are_a_list(as_owner: Client, owner: User) -> None:
-    six = question(owner, 6)
-    assert len(form(as_owner, six).all("button", name="option")) == 6
-    assert not form(as_owner, six).all("select")
-    seven = question(owner, 7)
-    assert not form(as_owner, seven).all("button", name="option")
-    assert len(form(as_owner, seven).one("select", name="option").all("option")) == 8
+def test_up_to_twelve_options_are_buttons_and_more_are_a_list_that_can_be_read(
+    as_owner: Client, owner: User
+) -> None:
+    twelve = question(owner, 12)
+    assert len(form(as_owner, twelve).all("button", name="option")) == 12
+    assert not form(as_owner, twelve).all("input", name="option")
+    more = form(as_owner, question(owner, 13))
+    assert not more.all("button", name="option")
+    assert [label.words for label in more.one("fieldset", class_="choices").all("label")] == [
+        f"Place {n}" for n in range(13)
+    ]
+    assert len(more.all("input", name="option", type="radio")) == 13
 
 
 @pytest.mark.case("C14")
 def test_sending_the_list_with_nothing_chosen_decides_nothing(
     as_owner: Client, owner: User
 ) -> None:
-    ask = question(owner, 7)
+    ask = question(owner, 13)
     response = post(as_owner, ask, option="", text="")
     assert response.status_code == 422
     assert "Pick one of the options." in card(response, ask).words
@@ -177,6 +182,6 @@ def test_what_is_chosen_from_the_list_is_the_answer(as_owner: Client, owner: Use
     ask = question(owner, 60, free_text=True)
     assert post(as_owner, ask, option="o41", text="").status_code == 200
     assert Verdict.objects.get().option_label == "Place 41"
-    words = question(owner, 7, free_text=True)
+    words = question(owner, 13, free_text=True)
     assert post(as_owner, words, option="", send="words", text="elsewhere").status_code == 200
     assert Verdict.objects.get(ask=words).text == "elsewhere"

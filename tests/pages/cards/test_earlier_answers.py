@@ -113,7 +113,7 @@ def test_it_takes_one_query_for_any_number_of_cards(
     for draft in drafts[:3]:
         answered(agent, replace(draft, request_key=f"{draft.request_key}-0"), owner, "eu")
     world.turn(agent, *drafts)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         page = read(as_owner.get("/").content)
     assert len(page.all("p", class_="earlier-answers")) == min(count, 3)
 

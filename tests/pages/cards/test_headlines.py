@@ -73,7 +73,7 @@ def test_a_tool_names_the_deed_where_the_policy_does_not(as_owner: Client, owner
     [
         (REFUND, "refund: amount 48.00, currency EUR, customer Brandt & Söhne"),
         ({"a": {"b": 1}, "n": 2, "t": True, "l": [1]}, "refund: n 2, t true"),
-        ({"command": "rm -rf /\nls"}, "refund: command rm -rf / ls"),
+        ({"command": "rm -rf /\nls"}, "refund: command rm -rf / …"),
         ({"to": "x", "content": "a\nb"}, "refund: to x"),
         ({}, "refund"),
         (None, "refund"),

@@ -27,6 +27,7 @@ ASKS = {
     "question": "Which ledger: EU or US?",
     "options": ["EU", "US"],
 }
+PAYS = {"operation": "pay", "params": {"invoice": 7, "amount": "12.50"}}
 _REQUEST = re.compile(r"^# Request\n\n(.*)$", re.MULTILINE)
 _ANSWER = re.compile(r"^# The answer\n\n(.*: (\"(?:[^\"\\]|\\.)*\"))", re.MULTILINE)
 
@@ -113,6 +114,7 @@ SCENARIOS: dict[str, Callable[[dict[str, Any]], object]] = {
     "ask": asking(),
     "ask_twice": asking(),
     "ask_free": asking(options=None),
+    "approve": asking(question="Pay the invoice?", options=None, action=PAYS),
     "bad_id": asking(request_id="../../etc passwd"),
     "long_option": asking(options=["EU", "U" * 41]),
     "path_option": asking(options=["EU", "see /srv/ledgers/us.csv"]),

@@ -10,6 +10,8 @@ from typing import Any
 from django.utils.translation import ngettext
 
 from agents.text.json_input import is_json
+from workspace.pages.cards import blocks
+from workspace.pages.cards.blocks import ValueBlock
 
 MOST_ROWS = 150
 """Above this number only top-level values have rows; nested ones are shown as JSON."""
@@ -26,8 +28,9 @@ class _Words(str):
 class CallRow:
     """One value of a call.
 
-    `sign` is "-" for what was asked before, "+" for what replaced it. `depth` counts the names
-    around it; a row of a list or an object says only how much is in it, and `is_group`.
+    `sign` is "-" for what was asked before, "+" for what replaced it, and "±" for a block that shows
+    both. `depth` counts the names around it; a row of a list or an object says only how much is in
+    it, and `is_group`. `block` shows a value as what it is, such as code.
     """
 
     sign: str
@@ -36,6 +39,7 @@ class CallRow:
     path: str = ""
     depth: int = 0
     is_group: bool = False
+    block: ValueBlock | None = None
 
 
 def rows_of(now: object, was: object = _GONE) -> list[CallRow]:
@@ -44,7 +48,7 @@ def rows_of(now: object, was: object = _GONE) -> list[CallRow]:
     before = present if was is _GONE else _named(was)
     if _size(present) + _size(before) > MOST_ROWS * 2:
         present, before = _read_out(present), _read_out(before)
-    return list(_members(present, before, "", 0))
+    return list(_members(present, before, "", 0, {}))
 
 
 def value_in_words(value: object) -> str:
@@ -89,17 +93,43 @@ def _inside(value: object) -> Sequence[tuple[str, Any]]:
     return [(f"[{n}]", one) for n, one in enumerate(value)] if isinstance(value, list) else []
 
 
-def _members(now: dict[str, Any], was: dict[str, Any], path: str, depth: int) -> Iterator[CallRow]:
+def _members(
+    now: dict[str, Any], was: dict[str, Any], path: str, depth: int, outer: dict[str, Any]
+) -> Iterator[CallRow]:
+    """Yield the rows of an object; ``outer`` are the values around it, which may name a file."""
+    pairs, around = dict(_unmoved_pairs(now, was)), {**outer, **now}
     for name in [*now, *(name for name in was if name not in now)]:
-        yield from _pair(name, now.get(name, _GONE), was.get(name, _GONE), f"{path}/{name}", depth)
+        if name in pairs:
+            block = blocks.pair_block(now[name], now[pairs[name]], around)
+            title = f"{name} → {pairs[name]}"
+            yield CallRow("", title, "", f"{path}/{name}", depth, block=block)
+        elif name not in pairs.values():
+            here = f"{path}/{name}"
+            yield from _pair(name, now.get(name, _GONE), was.get(name, _GONE), here, depth, around)
 
 
-def _pair(name: str, now: object, was: object, path: str, depth: int) -> Iterator[CallRow]:
-    if _inside(now) and _inside(was) and type(now) is type(was):
+def _unmoved_pairs(now: dict[str, Any], was: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of arguments that were not changed since they were asked before."""
+    taken: set[str] = set()
+    for pair in blocks.pairs_in(now):
+        same = all(was.get(name, _GONE) == now[name] for name in pair)
+        if (not was or was is now or same) and not taken & set(pair):
+            taken |= set(pair)
+            yield pair
+
+
+def _pair(
+    name: str, now: object, was: object, path: str, depth: int, around: dict[str, Any]
+) -> Iterator[CallRow]:
+    change = blocks.change_of(was, now, name, around) if now != was else None
+    if change is not None:
+        yield CallRow("±", name, "", path, depth, block=change)
+    elif _inside(now) and _inside(was) and type(now) is type(was):
         yield CallRow("", name, _count(now), path, depth, is_group=True)
-        yield from _members(dict(_inside(now)), dict(_inside(was)), path, depth + 1)
+        yield from _members(dict(_inside(now)), dict(_inside(was)), path, depth + 1, around)
     elif now is not _GONE and was is not _GONE and value_in_words(now) == value_in_words(was):
-        yield CallRow("", name, value_in_words(now), path, depth)
+        block = blocks.block_of(name, now, around)
+        yield CallRow("", name, value_in_words(now), path, depth, block=block)
     else:
         if was is not _GONE:
             yield from _one("-", name, was, path, depth)

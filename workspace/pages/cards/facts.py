@@ -29,8 +29,8 @@ from workspace.templatetags.words import age
 
 TITLE_LENGTH = 160
 """In characters. A longer question is shown as prose, not as a title."""
-MOST_BUTTONS = 6
-"""Above this number the options are shown as a list."""
+MOST_BUTTONS = 12
+"""Above this number the options are a list of which one is chosen and then sent."""
 SHOWN_GATES = 20
 """How many earlier gates a card shows; the thread has the rest."""
 DOORS_OWN = frozenset({"eve"})
@@ -250,9 +250,9 @@ def _earlier(ask: Ask, gate: Gate) -> tuple[EarlierGate, ...]:
         EarlierGate(
             one.number,
             one.ask.prompt.partition("\n")[0],
-            one.ask.verdict.option_label,
-            one.ask.verdict.decided_by.get_username(),
-            one.ask.verdict.text,
+            one.ask.decision.option_label,
+            one.ask.decision.decided_by.get_username(),
+            one.ask.decision.text,
         )
         for one in decided
         if one.number < gate.number

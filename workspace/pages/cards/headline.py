@@ -25,6 +25,8 @@ from asks.policies.wording import (
 
 MOST_NAMED = 3
 """Arguments that a headline names where no template does."""
+MAX_NAMED = 40
+"""Characters of such an argument. Only the first one may be longer."""
 
 _PLAIN = frozenset(
     (
@@ -55,12 +57,19 @@ def _first_scalars(params: Json, said: str) -> Iterator[tuple[str, str]]:
     members = params.items() if isinstance(params, dict) else [("", params)]
     first = True
     for name, value in members:
-        line = None if value == said or isinstance(value, list) else value_in_line(value)
+        start = _first_line(value) if isinstance(value, str) else value
+        line = None if value == said or isinstance(value, list) else value_in_line(start)
         if line is None:
             continue
-        if first or (len(str(value)) <= MAX_VALUE and "\n" not in str(value).strip()):
+        if first or (start == value and len(str(value)) <= MAX_NAMED):
             yield name, line
         first = False
+
+
+def _first_line(text: str) -> str:
+    """Return the first line of a text, with a sign if there are more."""
+    first, _break, rest = text.strip().partition("\n")
+    return f"{first.strip()[:MAX_VALUE]} …" if rest else text
 
 
 def label_of(option: Option, offered: Iterable[Option], wording: Wording, params: Json) -> str:

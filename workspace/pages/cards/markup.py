@@ -27,6 +27,7 @@ from workspace.pages.cards.edit_form import EditField
 from workspace.pages.cards.facts import AskFacts, OptionFacts, facts_of, with_past
 from workspace.pages.cards.proposals import ProposedChange
 from workspace.pages.cards.rules import with_votes
+from workspace.pages.cards.undo_facts import UndoFacts
 from workspace.templatetags.words import age
 from workspace.text.markdown import assembled
 
@@ -191,13 +192,21 @@ def last_words(sessions: Iterable[Session]) -> dict[int, str]:
     return dict(newest.values_list("session_id", "html"))
 
 
-def settled_card(ask: Ask, *, mine: bool = False, state: CardState | None = None) -> SafeString:
+def settled_card(
+    ask: Ask,
+    *,
+    mine: bool = False,
+    state: CardState | None = None,
+    undo: UndoFacts | None = None,
+) -> SafeString:
     """Render what remains of a closed card.
 
-    `mine` means that the reader just closed it, so drafts can be deleted.
+    `mine` means that the reader just closed it, so drafts can be deleted; `undo`, that they can take
+    their answer back.
     """
     answered = ask.status == AskStatus.ANSWERED
-    return _render("cards/settled.html", ask=ask, mine=mine, answered=answered, state=state)
+    facts = {"mine": mine, "answered": answered, "state": state, "undo": undo}
+    return _render("cards/settled.html", ask=ask, **facts)
 
 
 def moved_on_card(session_id: int, *, words: str, mine: bool = False) -> SafeString:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from asks.lifecycle import Meaning
 from asks.models import Ask, Vote
 from asks.policies import terms
 from asks.policies.terms import AskTerms
+from workspace.pages.cards.call_rows import value_in_words
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,6 @@ def _operation(found: Difference) -> tuple[tuple[str, str, str], ...]:
 
 
 def _change(one: ValueChange) -> tuple[str, str, str]:
-    before = "" if one.new else json.dumps(one.before, ensure_ascii=False)
-    now = "" if one.gone else json.dumps(one.now, ensure_ascii=False)
+    before = "" if one.new else value_in_words(one.before)
+    now = "" if one.gone else value_in_words(one.now)
     return one.path, before, now

@@ -8,6 +8,7 @@ import httpx
 from django.utils.translation import gettext as _
 
 from agents.mending.checks import Finding
+from agents.running.runtime import Turn
 from workspace.protocols.common.model_registry import NoSuchModel
 
 #: How long a server has to answer a check, in seconds.
@@ -51,3 +52,9 @@ def note_model(name: str, error: NoSuchModel) -> Finding:
     """Return the note that a model could not be prepared here. A worker may have its key."""
     words = _("The model “{name}” was not checked here: {error}")
     return Finding("model", words.format(name=name, error=str(error)[:300]), False)
+
+
+def sent_prompt(turn: Turn, usual: str = "") -> str:
+    """Return what a turn sends to an agent elsewhere: what came since the last turn, or the usual."""
+    given = [one.body for one in turn.given]
+    return "\n\n".join(given) or usual or turn.agent.mission

@@ -14,7 +14,7 @@ from asks.drafts import AskDraft
 from workspace.protocols.markers import limits
 from workspace.protocols.markers.lines import drop_nul
 from workspace.protocols.markers.permissions.acpx import Frames, Told
-from workspace.protocols.markers.permissions.asks import draft_approval
+from workspace.protocols.markers.permissions.asks import draft_approvals
 from workspace.protocols.markers.reader import MAX_ASKS, Reader, Reading
 from workspace.protocols.markers.settings import MarkersSettings
 
@@ -64,7 +64,6 @@ class AcpxFrames:
     """Read acpx's JSON frames. The turn is complete when its prompt has a result."""
 
     def __init__(self, prefix: str, settings: MarkersSettings) -> None:
-        self._prefix = prefix
         self._reader = Reader(prefix)
         self._frames = Frames()
         self._settings = settings
@@ -91,7 +90,7 @@ class AcpxFrames:
                 yield from self._reader.feed(event.text)
 
     def _completed(self, reading: Reading) -> Iterator[TurnEvent]:
-        approvals = [draft_approval(one, self._prefix) for one in self._frames.escalations]
+        approvals = draft_approvals(self._frames.escalations)
         bound = [one for one in approvals if isinstance(one, AskDraft)]
         yield from (one for one in approvals if isinstance(one, Ignored))
         for one in bound[MAX_ASKS:]:

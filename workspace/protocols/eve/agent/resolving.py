@@ -72,17 +72,17 @@ def _resolve(session_id: int, parked: Parked) -> Resolved:
     if ask.status != AskStatus.ANSWERED:
         return _closed(parked, ask)
     if parked.kind == "question":
-        return Resolved(parked, ResolutionState.ANSWERED, answer=_answer(ask.verdict))
+        return Resolved(parked, ResolutionState.ANSWERED, answer=_answer(ask.decision))
     return _decided(parked, ask)
 
 
 def _decided(parked: Parked, ask: Ask) -> Resolved:
     grant: Grant | None = getattr(ask, "grant", None)
-    if ask.verdict.meaning != Meaning.APPROVE:
-        return Resolved(parked, ResolutionState.REFUSED, words=texts.denied(ask.verdict.text))
+    if ask.decision.meaning != Meaning.APPROVE:
+        return Resolved(parked, ResolutionState.REFUSED, words=texts.denied(ask.decision.text))
     if grant is None:
         return Resolved(parked, ResolutionState.REFUSED, words=texts.NOT_GRANTED)
-    return _granted(parked, grant, ask.verdict)
+    return _granted(parked, grant, ask.decision)
 
 
 def _newest(session_id: int, request_key: str) -> Ask | None:
@@ -150,7 +150,7 @@ def _unknown(parked: Parked, asked: Ask | None) -> Resolved:
     """Resolve an effect with an unknown end from the owner's finding, if there is one yet."""
     if asked is None or asked.status == AskStatus.OPEN:
         return Resolved(parked, ResolutionState.LOOKS)
-    verdict = Verdict.objects.filter(ask=asked).first()
+    verdict = Verdict.objects.filter(ask=asked, retraction=None).first()
     finding = (verdict.option_label, verdict.text) if verdict else ()
     words = texts.looked(" — ".join(part for part in finding if part))
     return Resolved(parked, ResolutionState.ENDED, output=words, failed=True)

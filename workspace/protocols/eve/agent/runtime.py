@@ -75,6 +75,13 @@ class EveRuntime:
             return [note_model(checked.model, error)]
         return []
 
+    def show_prompt(self, turn: Turn) -> str:
+        """Return the instructions and what came since the last turn. The conversation is not shown."""
+        settings = EveSettings.model_validate(turn.agent.settings)
+        told = prompts.instructions_prompt(agent_named(settings.agent), turn)
+        given = prompts.given_prompt(turn, []) or [turn.agent.mission or prompts.BEGIN]
+        return "\n\n".join([told, *given])
+
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, EveSettings)

@@ -9,9 +9,8 @@ from agents.db.expressions import is_among
 from agents.db.statements import Prepared
 from agents.lifecycle import SessionState
 from agents.models import Event, Session
-from asks.lifecycle import AskKind, Meaning
+from asks.lifecycle import CONFIDENTIAL, AskKind, Meaning
 from asks.models import Ask, Option, Verdict
-from asks.raising import CONFIDENTIAL
 from workspace.protocols.eve.models import EveSession
 from workspace.protocols.eve.server.fold import KINDS
 from workspace.protocols.eve.server.log_events import (
@@ -38,7 +37,9 @@ _PAGE_AFTER = Prepared(
 _ASKS = Prepared(lambda ids: Ask.objects.filter(is_among("pk", ids)), of=(list,))
 _OPTIONS = Prepared(lambda ids: Option.objects.filter(is_among("ask", ids)), of=(list,))
 _VERDICTS = Prepared(
-    lambda ids: Verdict.objects.filter(is_among("ask", ids)).select_related("ask", "option"),
+    lambda ids: Verdict.objects.filter(is_among("ask", ids), retraction=None).select_related(
+        "ask", "option"
+    ),
     of=(list,),
 )
 _ENDED = Prepared(

@@ -19,7 +19,7 @@ from agents.mending.checks import Finding, check_folder
 from agents.running.runtime import Ended, Turn, TurnEvent
 from agents.text import json_input
 from asks.drafts import AskDraft
-from workspace.protocols.common.settings_checks import note_model
+from workspace.protocols.common.settings_checks import note_model, sent_prompt
 from workspace.protocols.common.turn_settings import TurnEnded, check_attempts, settings_of
 from workspace.protocols.leaf import wire
 from workspace.protocols.leaf.agent import brains, texts
@@ -73,6 +73,10 @@ class LeafRuntime:
             except brains.NoSuchModel as error:
                 found.append(note_model(name, error))
         return found
+
+    def show_prompt(self, turn: Turn) -> str:
+        """Return the envelope that the turn would review."""
+        return sent_prompt(turn, WHAT_TO_REVIEW)
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:

@@ -21,7 +21,7 @@ from agents.mending.checks import Finding
 from agents.running.runtime import Ended, Given, Ignored, Step, Turn, TurnEvent
 from workspace.protocols.common import ended_approvals, turn_endings
 from workspace.protocols.common.http_client import PermanentError, ServerAway
-from workspace.protocols.common.settings_checks import check_server
+from workspace.protocols.common.settings_checks import check_server, sent_prompt
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.leaf.agent.runtime import WHAT_TO_REVIEW, item_of
 from workspace.protocols.leaf.client import owner_asks
@@ -45,6 +45,9 @@ class RemoteLeafRuntime:
     def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
         checked = RemoteLeafSettings.model_validate(settings)
         return check_server(checked.base_url, checked.key_variable)
+
+    def show_prompt(self, turn: Turn) -> str:
+        return sent_prompt(turn, WHAT_TO_REVIEW)
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:

@@ -89,7 +89,7 @@ def read_log(session_id: int) -> SessionLog:
 _GATES = Prepared(
     lambda pk: (
         Gate.objects.filter(session=pk, operation=OPERATION)
-        .select_related("ask__verdict__option", "ask__grant")
+        .select_related("ask__verdict__option", "ask__verdict__window", "ask__grant")
         .order_by("number")
     )
 )
@@ -101,7 +101,8 @@ def request_of(gate: Gate) -> GateRequest | None:
     summary, proposed = params.get("summary"), params.get("proposed_action")
     if gate.operation != OPERATION or not isinstance(summary, str) or not isinstance(proposed, str):
         return None
-    return GateRequest(gate.number, summary, proposed, over=gate.ask.status != AskStatus.OPEN)
+    over = gate.ask.status != AskStatus.OPEN and not (gate.ask.verdict and gate.ask.verdict.is_held)
+    return GateRequest(gate.number, summary, proposed, over=over)
 
 
 def decision_of(gate: Gate) -> GateDecision | None:
@@ -110,7 +111,7 @@ def decision_of(gate: Gate) -> GateDecision | None:
     An approval that ended before a turn carried it is none.
     """
     verdict: Verdict | None = getattr(gate.ask, "verdict", None)
-    if verdict is None or verdict.option is None or _has_lapsed(gate.ask):
+    if verdict is None or verdict.option is None or verdict.is_held or _has_lapsed(gate.ask):
         return None
     sent = {"gateId": gate.number, "action": verdict.option.key, "feedback": verdict.text or None}
     return validate_decision(sent) if verdict.option.key in (APPROVE, REJECT, ABORT) else None

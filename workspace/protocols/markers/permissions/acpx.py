@@ -5,7 +5,7 @@ when the request ``session/prompt`` has a result with a ``stopReason``. The exit
 acpx exits with 5 after a complete turn whose permissions were all refused. Markers are read only
 from the agent's message chunks, never from its thoughts, and errors only from error frames. acpx
 refuses an escalated permission immediately; the refusal becomes an ask for approval, bound to the
-tool and its input, for the next turn.
+kind of the call and its raw input, for the next turn.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from agents.running.runtime import Said, Step, Usage
 from agents.text import json_input
 from workspace.protocols.markers.lines import LineFeed, drop_nul
+from workspace.protocols.markers.permissions.approved_tools import KnownCalls, operation_of
 
 MAX_FRAME = 8 * 1024 * 1024
 MAX_DETAIL = 2_000
@@ -27,11 +28,15 @@ Frame = dict[str, Any]
 
 @dataclass(frozen=True)
 class Escalation:
-    """A permission that acpx refused because a person must grant it."""
+    """A permission that acpx refused because a person must grant it.
+
+    ``tool`` is the kind of the call, which is the operation of the approval. ``title`` is only shown.
+    """
 
     tool: str
     title: str
     input: Any
+    call_id: str = ""
 
 
 class Frames:
@@ -42,6 +47,7 @@ class Frames:
         self._prompt: object = None
         self._asked_by_agent: dict[str, Frame] = {}
         self._titles: dict[str, str] = {}
+        self._calls = KnownCalls()
         self._break_before_text = False
         self._usage: dict[str, Any] = {}
         self._escalations: dict[str, Escalation] = {}
@@ -56,7 +62,7 @@ class Frames:
 
     @property
     def escalations(self) -> tuple[Escalation, ...]:
-        """Return each refused permission once, however often the agent requested it."""
+        """Return each refused permission once, in the order of the last request for it."""
         return tuple(self._escalations.values())
 
     @property
@@ -117,6 +123,7 @@ class Frames:
             return self._text(_dict(update.get("content")))
         if kind in ("tool_call", "tool_call_update"):
             self._break_before_text |= kind == "tool_call"
+            self._calls.complete(update)
             return [self._step(update)]
         if kind == "usage_update":
             self._usage |= {key: update[key] for key in ("used", "size", "cost") if key in update}
@@ -145,17 +152,19 @@ class Frames:
             return []
         meta = _dict(_dict(result.get("_meta")).get("acpx"))
         if escalated := _dict(meta.get("permissionEscalation")):
-            self._escalate(escalated)
+            self._escalate(self._calls.complete(call), escalated)
             return [self._step(call, "waits for approval")]
         return [self._step(call, "refused")] if _refused(asked, result) else []
 
-    def _escalate(self, escalated: Frame) -> None:
-        title = _text_of(escalated.get("toolTitle"))
-        tool = _text_of(escalated.get("toolName") or escalated.get("toolKind")) or title or "tool"
-        escalation = Escalation(tool, title, escalated.get("toolInput"))
-        self._escalations.setdefault(
-            json.dumps([tool, escalation.input], sort_keys=True), escalation
-        )
+    def _escalate(self, call: Frame, escalated: Frame) -> None:
+        given = call.get("rawInput")
+        given = escalated.get("toolInput") if given is None else given
+        call = {"kind": escalated.get("toolKind"), **call}
+        title = _text_of(call.get("title")) or _text_of(escalated.get("toolTitle"))
+        escalation = Escalation(operation_of(call), title, given, _text_of(call.get("toolCallId")))
+        key = json.dumps([escalation.tool, given], sort_keys=True)
+        self._escalations.pop(key, None)
+        self._escalations[key] = escalation
 
 
 def _refused(asked: Frame, result: Frame) -> bool:

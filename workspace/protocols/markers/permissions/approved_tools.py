@@ -6,9 +6,10 @@
 
 acpx can only approve by a tool's name or title, which is broader than what the owner saw. For each
 ``session/request_permission`` this program asks the worker that runs the turn for a grant of exactly
-that tool and input. The worker records the grant as used before it answers, so no other turn can
-use it again. This program then answers the request itself and reports to the worker how the tool
-ended. It passes all other traffic through unchanged, so acpx escalates as usual.
+that kind of call and that raw input; a title is the model's own words and decides nothing. The worker
+records the grant as used before it answers, so no other turn can use it again. This program then
+answers the request itself and reports to the worker how the tool ended. It passes all other traffic
+through unchanged, so acpx escalates as usual.
 
     approved_tools.py --once OPERATION PARAMS -- COMMAND [ARGUMENT …]
 
@@ -22,7 +23,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -116,6 +116,7 @@ class GateProxy:
     def __init__(self, grants: Grants) -> None:
         self._grants = grants
         self._under_way: dict[str, int] = {}
+        self._calls = KnownCalls()
 
     def answer(self, line: bytes) -> bytes | None:
         """Return the response to an approved request, or None to pass the line on to acpx."""
@@ -132,7 +133,8 @@ class GateProxy:
 
     def _permission(self, number: object, call: dict[str, Any], options: list[Any]) -> bytes | None:
         allow = next((one["optionId"] for one in options if one["kind"] == "allow_once"), None)
-        taken = self._grants.take(_tool(call), call.get("rawInput")) if allow else None
+        call = self._calls.complete(call)
+        taken = self._grants.take(operation_of(call), call.get("rawInput")) if allow else None
         if taken is None:
             return None
         self._under_way[str(call.get("toolCallId"))] = taken
@@ -141,11 +143,28 @@ class GateProxy:
 
     def _listen(self, update: dict[str, Any]) -> None:
         """Report a final status. Without one the end is unknown, and the owner is asked."""
+        self._calls.complete(update)
         status = update.get("status")
         if status in ("completed", "failed"):
             taken = self._under_way.pop(str(update.get("toolCallId")), None)
             if taken is not None:
                 self._grants.end(taken, happened=status == "completed")
+
+
+class KnownCalls:
+    """What the agent has told of its tool calls: a permission request may repeat only what changed."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, dict[str, Any]] = {}
+
+    def complete(self, call: dict[str, Any]) -> dict[str, Any]:
+        """Return a call with the kind and the raw input that were told before, if it lacks them."""
+        before = self._calls.get(str(call.get("toolCallId")), {})
+        told = {name: call[name] for name in ("kind", "rawInput") if call.get(name) is not None}
+        now = {**before, **told}
+        if call.get("toolCallId") is not None:
+            self._calls[str(call["toolCallId"])] = now
+        return {**call, **now}
 
 
 class _Writer:
@@ -179,15 +198,10 @@ def _pass_on(lines: IO[bytes], to_agent: _Writer) -> None:
     to_agent.close()
 
 
-def _tool(call: dict[str, Any]) -> str:
-    """Return the tool's name as acpx derives it in an escalation, and thus as the owner approved it."""
-    given = call.get("rawInput")
-    if isinstance(given, dict):
-        for key in ("name", "tool", "toolName"):
-            if isinstance(given.get(key), str) and given[key].strip():
-                return str(given[key]).strip()
-    title = (call.get("title") or "").strip()
-    return re.split(r"[:\s]", title, maxsplit=1)[0].strip() or str(call.get("kind") or "") or "tool"
+def operation_of(call: dict[str, Any]) -> str:
+    """Return the operation of a call: its kind, such as ``execute``. Without one it is ``other``."""
+    kind = call.get("kind")
+    return kind.strip()[:60] if isinstance(kind, str) and kind.strip() else "other"
 
 
 if __name__ == "__main__":

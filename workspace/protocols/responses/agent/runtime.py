@@ -77,6 +77,23 @@ class ResponsesRuntime:
             found += check_command(checked.postprocess, env=checked.env, setting="postprocess")
         return found
 
+    def show_prompt(self, turn: Turn) -> str:
+        """Return the prompt of a turn that its schedule or a person starts, not a caller."""
+        settings = ResponsesSettings.model_validate(turn.agent.settings)
+        messages = tuple(("user", given.body) for given in turn.given if given.kind == "message")
+        job = BrainJob(
+            response="",
+            root="",
+            request=settings.default_request,
+            answer=None,
+            turn=1,
+            failures=turn.failures,
+            for_caller=False,
+            confidential=settings.confidential,
+            messages=messages,
+        )
+        return write_prompt(turn.agent, settings, job, emptied=False)
+
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
             settings = settings_of(turn, ResponsesSettings)

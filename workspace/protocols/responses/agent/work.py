@@ -339,7 +339,7 @@ def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInp
 
 def verdict_text(ask: Ask) -> str:
     """Return the option that was chosen, or the words."""
-    return ask.verdict.option_label or ask.verdict.text
+    return ask.decision.option_label or ask.decision.text
 
 
 def _work_input(response: Response, ask: Ask, asker: Response, text: str) -> WorkInput:
@@ -347,7 +347,7 @@ def _work_input(response: Response, ask: Ask, asker: Response, text: str) -> Wor
     found = WorkInput(ask.request_key, ask.prompt, text, asked_at, asker.kept)
     if gate is None:
         return found
-    verdict = ask.verdict
+    verdict = ask.decision
     params = verdict.edit["edited"] if verdict.edit else editing.asked_params(gate)
     action = {"operation": gate.operation, "params": params}
     return replace(found, action=action, approved=verdict.meaning == Meaning.APPROVE)

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from agents.db.retrying import in_database
 from agents.mending.checks import Finding
 from agents.running.runtime import Turn, TurnEvent
-from workspace.protocols.common.settings_checks import check_server
+from workspace.protocols.common.settings_checks import check_server, sent_prompt
 from workspace.protocols.common.time_limit import with_deadline
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
 from workspace.protocols.responses.client.conversation import ResponsesConversation
@@ -43,6 +43,9 @@ class RemoteResponsesRuntime:
     def check_settings(self, settings: dict[str, Any]) -> list[Finding]:
         checked = RemoteSettings.model_validate(settings)
         return check_server(checked.base_url, checked.key_variable)
+
+    def show_prompt(self, turn: Turn) -> str:
+        return sent_prompt(turn, str(turn.agent.settings.get("input") or ""))
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:

@@ -23,7 +23,6 @@ from workspace.models import ApiKey, Scope
 from workspace.protocols.responses.errors import (
     ResponsesProblem,
     invalid,
-    no_previous_named,
     no_such_approval,
     no_tool_call,
 )
@@ -62,8 +61,6 @@ def answer_in(create: CreateResponse, previous: Response | None) -> CallerAnswer
     answers nothing: the client ran something that nobody called.
     """
     if previous is None:
-        if create.approvals:
-            raise no_previous_named()
         return None
     answers = [
         _of_output(ask, output, create)
@@ -153,7 +150,8 @@ def _of_approval(previous: Response, approval: Approval) -> CallerAnswer | None:
     The id stands for the ask, the action and the version of the policy, so it is the binding.
     Raises ResponsesProblem for the id of no question, and of one that has changed.
     """
-    named = {approval_id(ask.gate): ask for ask in _asks(previous) if binding.gate_of(ask)}
+    asks = [ask for ask in _asks(previous) if binding.gate_of(ask)]
+    named = {approval_id(ask.gate, previous.public_id): ask for ask in asks}
     ask = named.get(approval.request_id)
     if ask is None:
         if _was_decided(previous, approval):
@@ -170,9 +168,9 @@ def _of_approval(previous: Response, approval: Approval) -> CallerAnswer | None:
 def _was_decided(previous: Response, approval: Approval) -> bool:
     """Return whether an earlier response of the conversation asked this, and got the same answer."""
     asks = Ask.objects.filter(session=previous.session_id, status=AskStatus.ANSWERED)
-    for ask in asks.exclude(gate=None).select_related("gate", "verdict"):
-        if approval_id(ask.gate) == approval.request_id:
-            return (ask.verdict.meaning == Meaning.APPROVE) == approval.approve
+    for ask in asks.exclude(gate=None).select_related("gate", "verdict", "run__response"):
+        if approval_id(ask.gate, ask.run.response.public_id) == approval.request_id:
+            return (ask.decision.meaning == Meaning.APPROVE) == approval.approve
     return False
 
 

@@ -26,8 +26,13 @@ def new_id(kind: str) -> str:
 
 def new_item_id(kind: str, public_id: str) -> str:
     """Return the id of an output item of a response."""
+    return bound_item_id(kind, public_id, secrets.token_hex(24))
+
+
+def bound_item_id(kind: str, public_id: str, rest: str) -> str:
+    """Return the id of an output item that ends with the first characters of ``rest``."""
     shared = public_id.partition("_")[2][:_SHARED]
-    return f"{kind}_{shared}{secrets.token_hex(24)[len(shared) :]}"
+    return f"{kind}_{shared}{rest[:_SHARED]}"
 
 
 def may_be_response(public_id: str) -> bool:

@@ -37,7 +37,7 @@ def outcome_of(response: Response) -> Json:
     going_on = _continued_by(response)
     return {
         "status": _word(words),
-        "questions": [named_question(ask) for ask in asks],
+        "questions": [named_question(ask, response.public_id) for ask in asks],
         "next_response_id": going_on.public_id if going_on else None,
     }
 

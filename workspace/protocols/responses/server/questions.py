@@ -15,6 +15,7 @@ from asks.models import Ask, Gate
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server.events import ResponseStream
+from workspace.protocols.responses.server.ids import bound_item_id
 from workspace.protocols.responses.wire import (
     REQUEST_APPROVAL,
     REQUEST_INFO,
@@ -27,7 +28,8 @@ def show_question(stream: ResponseStream, ask: Ask) -> None:
     """Append a question to the stream of the response that asks it."""
     response, gate = stream.response, binding.gate_of(ask)
     if gate is not None and any(tool["type"] == "mcp" for tool in response.body["tools"]):
-        stream.approval_request(approval_id(gate), gate.operation, compact_json(_params(gate)))
+        name = approval_id(gate, response.public_id)
+        stream.approval_request(name, gate.operation, compact_json(_params(gate)))
     elif response.body.get("tool_choice") == "none":
         stream.whole_message(_as_text(ask))
     else:
@@ -35,20 +37,23 @@ def show_question(stream: ResponseStream, ask: Ask) -> None:
         stream.call(name, ask.request_key, compact_json(_arguments(response, ask, gate)))
 
 
-def approval_id(gate: Gate) -> str:
-    """Return the id of an approval: another one for each ask, action and version of the policy."""
+def approval_id(gate: Gate, public_id: str) -> str:
+    """Return the id of an approval: another one for each ask, action and version of the policy.
+
+    It begins like the id of its response, which asked it.
+    """
     bound = f"{gate.ask_id}|{gate.action_hash}|{gate.policy_version}"
-    return f"mcpr_{hashlib.sha256(bound.encode()).hexdigest()[:48]}"
+    return bound_item_id("mcpr", public_id, hashlib.sha256(bound.encode()).hexdigest())
 
 
-def named_question(ask: Ask) -> Json:
+def named_question(ask: Ask, public_id: str) -> Json:
     """Return the names of a question on the wire, its status, and the binding to answer with."""
     named = {"call_id": request_keys.root_of(ask.request_key), "status": ask.status}
     gate = binding.gate_of(ask)
     if gate is None:
         return named
     bound = binding.shown_binding(gate).as_echo()
-    return named | {"approval_request_id": approval_id(gate), "binding": bound}
+    return named | {"approval_request_id": approval_id(gate, public_id), "binding": bound}
 
 
 def _params(gate: Gate) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from workspace.models import ApiKey
 from workspace.protocols.responses.errors import no_such_item
 from workspace.protocols.responses.models import ResponseInput
-from workspace.protocols.responses.server import ids, store
+from workspace.protocols.responses.server import store
 from workspace.protocols.responses.server.events import body_of
 from workspace.protocols.responses.server.input_items import read_items
 from workspace.protocols.responses.server.request import CreateResponse
@@ -38,7 +38,8 @@ def _inputs(key: ApiKey, names: Sequence[str]) -> dict[str, Json]:
 
 def _outputs(key: ApiKey, names: Sequence[str]) -> dict[str, Json]:
     found: dict[str, Json] = {}
-    for prefix in {ids.response_prefix_of(name) for name in names} - {""}:
-        for response in store.seen_by(key).filter(public_id__startswith=prefix):
+    for name in names:
+        response = None if name in found else store.find_response_of_item(key, name)
+        if response is not None:
             found |= {item["id"]: item for item in body_of(response)["output"]}
     return found

@@ -20,6 +20,8 @@ from workspace.protocols.responses.server.input_items import files_of, read_item
 from workspace.protocols.responses.wire import QUESTIONS, Json
 
 MAX_MODEL = 200
+#: Whose messages may follow the request.
+_MAY_FOLLOW = ("system", "developer")
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ class CreateResponse:
     def check_asks_anew(self) -> None:
         """Raise ResponsesProblem unless the input ends with a request of a user.
 
-        A result or a call after the last request belongs to a turn that is over. Starting a turn for
-        it would run the last request again.
+        A result, a call or words of an agent after the last request belong to a turn that is over.
+        Starting a turn for them would run the last request again.
         """
         place = request_place(self.items)
         after = self.items[0 if place is None else place + 1 :]
@@ -113,6 +115,8 @@ class CreateResponse:
                 raise no_tool_output(item["call_id"])
         if not self.text.strip():
             raise invalid("input contains no text of a user.", "input")
+        if not all(item.get("role") in _MAY_FOLLOW for item in after):
+            raise invalid("input has no request of a user after the last answer to one.", "input")
 
     def resolved(self, items: list[Json]) -> CreateResponse:
         """Return the request with other items: those that its references name."""

@@ -14,6 +14,7 @@ from workspace.protocols.responses.errors import (
     invalid,
     no_previous,
     no_previous_named,
+    no_such_approval,
     no_such_response,
 )
 from workspace.protocols.responses.models import Response
@@ -58,7 +59,7 @@ def _answered(key: ApiKey, create: CreateResponse) -> Response | None:
     """Return the response to an answer; None if the request answers nothing. Raises ResponsesProblem."""
     if not create.outputs and not create.approvals:
         return None
-    previous = _previous(key, create)
+    previous = _previous(key, create) or _approved_in(key, create)
     answer = decisions.answer_in(create, previous)
     if answer is None or previous is None:
         _reject_replayed(key, create)
@@ -115,6 +116,16 @@ def _previous(key: ApiKey, create: CreateResponse) -> Response | None:
     if previous is None:
         raise no_previous(create.previous)
     return previous
+
+
+def _approved_in(key: ApiKey, create: CreateResponse) -> Response | None:
+    """Return the response that asked for an approval, which its id tells. Raises ResponsesProblem."""
+    for approval in create.approvals:
+        response = store.find_response_of_item(key, approval.request_id)
+        if response is None:
+            raise no_such_approval(approval.request_id)
+        return response
+    return None
 
 
 def _check_is_over(previous: Response) -> None:

@@ -18,7 +18,7 @@ from workspace.protocols.responses.models import (
     Steps,
 )
 from workspace.protocols.responses.server.events import ResponseStream
-from workspace.protocols.responses.server.ids import may_be_response, new_id
+from workspace.protocols.responses.server.ids import may_be_response, new_id, response_prefix_of
 from workspace.protocols.responses.wire import Json, response_object
 
 
@@ -112,6 +112,12 @@ def find_response(key: ApiKey, public_id: str) -> Response | None:
     if not may_be_response(public_id):
         return None
     return seen_by(key).filter(public_id=public_id).first()
+
+
+def find_response_of_item(key: ApiKey, item_id: str) -> Response | None:
+    """Return the response that has an output item of this id."""
+    prefix = response_prefix_of(item_id)
+    return seen_by(key).filter(public_id__startswith=prefix).first() if prefix else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,3 @@
+from tests.cast import agent, colleague, owner, session, stranger
+
+__all__ = ["agent", "colleague", "owner", "session", "stranger"]
