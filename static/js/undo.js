@@ -32,14 +32,11 @@
   }
 
   /* ---- the key ---- */
-  function typing(target) {
-    return target instanceof Element && target.closest("input, textarea, select, [contenteditable]");
-  }
-
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "u" || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     if (event.repeat || event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
-    if (typing(event.target) || document.querySelector("dialog[open]")) return;
+    if (!open().length || document.querySelector("dialog[open]")) return;
+    if (!window.needsYou.keysAreFree(event.target)) return;
     const toasts = open().filter((place) => place.matches(".toast"));
     const place = toasts.pop() || open().pop();
     const button = place && place.querySelector("[data-take-back]");
