@@ -70,10 +70,7 @@
     const card = document.getElementById(id);
     if (!card) return;
     if (card.matches("[data-open]")) card.focus({ preventScroll: true });
-    // What is there again was sent, so drafts.js dropped it: it is a draft again.
-    for (const field of card.querySelectorAll("[data-draft]")) {
-      if (field.value) field.dispatchEvent(new Event("input", { bubbles: true }));
-    }
+    window.needsYou.keepAgain(card);
   }
 
   /* A card that arrives while its settled one is still shown was taken back elsewhere: it replaces that one. */
