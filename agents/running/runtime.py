@@ -193,6 +193,8 @@ class Runtime(Protocol):
     - ``check_settings(settings)``, called before valid settings are saved. It returns Findings
       (``agents.mending.checks``) within seconds.
     - ``show_prompt(turn)``, which returns what the turn would tell the agent. It changes nothing.
+    - ``find_input_flaws(settings, operation, params)``, which returns what a local tool finds wrong with
+      the params of a call, as pairs of a path like ``to.address[0]`` and a reason.
     - ``hands_over_approvals``, true if the runtime tells an agent elsewhere what was approved and takes
       no grants itself.
     """

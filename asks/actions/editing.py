@@ -2,7 +2,8 @@
 
 Types are kept: a number stays a number and null stays null, unless the tool's schema names the types
 of that place. Properties can be added or removed only if the schema defines them. The name of a bound
-file cannot change, because the file's content is part of the binding.
+file cannot change, because the file's content is part of the binding. A local tool judges the edited
+call itself, by everything that it checks when it is called.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from django.utils.translation import gettext_noop
 
 from agents.text import key_order
 from agents.text.canonical_json import Json
-from asks.actions import binding, bound_files, schema
+from asks.actions import binding, bound_files, schema, tool_judgement
 from asks.actions.schema import Flaw, join_path
 from asks.actions.schema_lookup import SchemaPlace, json_type_of
 from asks.models import Ask, Gate
@@ -55,9 +56,12 @@ def find_edit_flaws(ask: Ask, gate: Gate, params: Json) -> list[Flaw]:
     except binding.Unhashable as error:
         return [Flaw("", str(error))]
     flaws = list(_moved(asked_params(gate), params, SchemaPlace(gate.schema, gate.schema), ""))
+    judged = tool_judgement.judge_by_tool(ask.agent, gate.operation, params)
     if gate.schema is not None:
-        flaws += schema.find_flaws(gate.schema, params)
+        # A local tool reads more forms of a date than JSON Schema names: it judges those itself.
+        flaws += schema.find_flaws(gate.schema, params, with_formats=judged is None)
     flaws += _other_files(ask, gate, params)
+    flaws += judged or []
     return list({flaw.path: flaw for flaw in reversed(flaws)}.values())[::-1]
 
 

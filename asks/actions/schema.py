@@ -15,7 +15,7 @@ from itertools import count, islice
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 from pydantic_core import SchemaError as PatternError
@@ -24,7 +24,7 @@ from pydantic_core import ValidationError as NoMatch
 from referencing import Registry
 
 from agents.text.canonical_json import Json
-from asks.actions import binding
+from asks.actions import binding, formats
 
 MAX_BYTES = 32 * 1024
 MOST_REFERENCES = 2_000
@@ -67,10 +67,11 @@ def usable_schema(schema: Json) -> Json:
     return UNUSABLE if UNSUPPORTED & set(_keys(schema)) else _without_dialect(schema)
 
 
-def find_flaws(schema: Json, params: Json) -> list[Flaw]:
+def find_flaws(schema: Json, params: Json, *, with_formats: bool = True) -> list[Flaw]:
     """Return the errors of params under a usable schema, at most ``MOST_FLAWS``."""
     try:
-        errors = islice(_checker(schema).iter_errors(params), MOST_FLAWS)
+        checker = _checker(schema, formats.CHECKER if with_formats else None)
+        errors = islice(checker.iter_errors(params), MOST_FLAWS)
         return [_in_words(error) for error in errors]
     except Exception:  # noqa: BLE001 -- a reference may point at anything; reject the params
         return [Flaw("", _("The tool's schema cannot be evaluated, so this cannot be validated."))]
@@ -97,7 +98,7 @@ def _without_dialect(part: Json) -> Json:
     return [_without_dialect(inner) for inner in part] if isinstance(part, list) else part
 
 
-def _checker(schema: Json) -> Json:
+def _checker(schema: Json, format_checker: FormatChecker | None) -> Json:
     references = count(1)
     depth = 0
 
@@ -121,7 +122,7 @@ def _checker(schema: Json) -> Json:
 
     checks = {**_KEYWORDS, "$ref": follow, "pattern": _pattern}
     checker = _extend(Draft202012Validator, {name: bounded(one) for name, one in checks.items()})
-    return checker(schema, registry=Registry())
+    return checker(schema, registry=Registry(), format_checker=format_checker)
 
 
 def _pattern(
@@ -179,6 +180,8 @@ def _in_words(error: ValidationError) -> Flaw:
         return Flaw(join_path(path, extra), _("The tool does not accept this value."))
     if keyword in _SENTENCES:
         return Flaw(path, _(_SENTENCES[keyword]).format(_expectation(keyword, expected))[:300])
+    if keyword == "format" and expected in formats.SENTENCES:
+        return Flaw(path, _(formats.SENTENCES[expected]))
     own = keyword == "pattern"
     return Flaw(path, error.message[:300] if own else _("It does not fit the tool's schema."))
 

@@ -22,6 +22,16 @@
     } catch { /* storage full or forbidden: the field itself still holds the words */ }
   }
 
+  /* What was sent and taken back is a draft again, although it stands as the server sent it. */
+  function keepAgain(root) {
+    for (const field of root.querySelectorAll("[data-draft]")) {
+      if (!field.value) continue;
+      try { sessionStorage.setItem(PREFIX + field.dataset.draft, field.value); } catch { /* as above */ }
+    }
+  }
+
+  window.needsYou.keepAgain = keepAgain;
+
   function restore(root) {
     for (const field of root.querySelectorAll("[data-draft]")) {
       let typed = null;

@@ -32,14 +32,11 @@
   }
 
   /* ---- the key ---- */
-  function typing(target) {
-    return target instanceof Element && target.closest("input, textarea, select, [contenteditable]");
-  }
-
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "u" || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     if (event.repeat || event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
-    if (typing(event.target) || document.querySelector("dialog[open]")) return;
+    if (!open().length || document.querySelector("dialog[open]")) return;
+    if (!window.needsYou.keysAreFree(event.target)) return;
     const toasts = open().filter((place) => place.matches(".toast"));
     const place = toasts.pop() || open().pop();
     const button = place && place.querySelector("[data-take-back]");
@@ -73,10 +70,7 @@
     const card = document.getElementById(id);
     if (!card) return;
     if (card.matches("[data-open]")) card.focus({ preventScroll: true });
-    // What is there again was sent, so drafts.js dropped it: it is a draft again.
-    for (const field of card.querySelectorAll("[data-draft]")) {
-      if (field.value) field.dispatchEvent(new Event("input", { bubbles: true }));
-    }
+    window.needsYou.keepAgain(card);
   }
 
   /* A card that arrives while its settled one is still shown was taken back elsewhere: it replaces that one. */

@@ -66,3 +66,44 @@ def test_checks_that_are_broken_off_do_not_add_up() -> None:
     inner = {"allOf": [{"type": "string"}, {"type": "string"}]}
     schema = {"items": {"not": inner, "anyOf": [inner, {"type": "integer"}], "if": inner}}
     assert find_flaws(schema, list(range(300))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date", ["2026-02-28"], ["2026-02-30", "tomorrow", "20260228", "2026-2-28", ""]),
+        ("time", ["09:30:00Z", "23:59:59.123456789+02:00"], ["09:30:00", "25:00:00Z", "noon"]),
+        (
+            "date-time",
+            ["2026-02-28T09:30:00Z", "2026-02-28t09:30:00.5-03:00"],
+            ["2026-02-28", "2026-02-28T09:30:00", "2026-02-30T09:30:00Z", "now"],
+        ),
+        ("duration", ["P3D", "PT30M", "P1Y2M3DT4H5M6S", "P2W"], ["P", "3D", "PT", "1 hour"]),
+        ("email", ["a@example.org"], ["a", "a@", "@example.org", "a b@example.org"]),
+        (
+            "uuid",
+            ["2eb8aa08-aa98-11ea-b4aa-73b441d16380"],
+            ["2eb8aa08", "2eb8aa08aa9811eab4aa73b441d16380"],
+        ),
+        ("uri", ["https://example.org/a?b", "urn:isbn:1"], ["example.org", "http://", "a b:c"]),
+        ("hostname", ["a.example.org"], ["-a.org", "a..b", "a_b.org", ""]),
+        ("ipv4", ["127.0.0.1"], ["127.0.0", "256.0.0.1"]),
+        ("ipv6", ["::1"], ["::g", "1", "fe80::1%eth0"]),
+    ],
+)
+def test_formats_are_asserted_and_the_field_is_named(
+    name: str, good: list[str], bad: list[str]
+) -> None:
+    schema = {"type": "object", "properties": {"it": {"type": "string", "format": name}}}
+    for value in good:
+        assert find_flaws(schema, {"it": value}) == []
+    for value in bad:
+        (flaw,) = find_flaws(schema, {"it": value})
+        assert flaw.path == "it"
+        assert flaw.why.startswith("It must be ")
+    assert find_flaws(schema, {"it": "\u0661"}) != [], "digits of other scripts are no digits"
+
+
+def test_a_format_that_nobody_knows_rejects_nothing() -> None:
+    assert find_flaws({"properties": {"it": {"format": "colour"}}}, {"it": "red"}) == []
+    assert find_flaws({"properties": {"it": {"format": "date"}}}, {"it": 7}) == []

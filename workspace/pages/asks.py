@@ -43,6 +43,7 @@ from workspace.pages.cards.facts import (
     options_of,
     with_past,
 )
+from workspace.pages.cards.headline import pressed_words
 from workspace.pages.cards.proposals import AnswerProposal
 from workspace.pages.cards.rules import with_votes
 from workspace.pages.cards.undo_facts import UndoFacts, undo_of
@@ -384,7 +385,7 @@ def _voted(result: Voted) -> str:
 
 def _recorded(found: Ask, *, repeated: bool, held: bool) -> str:
     verdict = found.decision
-    text = visible_line(verdict.option_label or verdict.text)[:80]
+    text = visible_line(pressed_words(found) or verdict.option_label or verdict.text)[:80]
     answer = text if verdict.option_label else f"“{text}”"
     start = _("Recorded already: {answer}.") if repeated else _("Recorded: {answer}.")
     words = start.format(answer=answer)

@@ -26,6 +26,7 @@ from asks.policies.wording import WordingPart
 from workspace.health.banner import banner_of_page
 from workspace.health.look import recent_health
 from workspace.pages.cards.call_rows import CallRow, rows_of
+from workspace.pages.cards.headline import pressed_words
 from workspace.pages.standing import standing_of
 from workspace.text import markdown, visible
 from workspace.text.line_diff import LineGroup
@@ -65,6 +66,7 @@ LONG_LINES = 12
 register.filter("visible", visible.visible)
 register.filter("visible_line", visible.visible_line)
 register.filter("plain_line", markdown.plain_line)
+register.filter("pressed_words", pressed_words)
 register.filter("stored", markdown.stored)
 register.filter("plain", markdown.plain_text)
 

@@ -15,6 +15,7 @@ from typing import Any, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
 
+from asks.actions.schema import path_of
 from asks.policies.wording import UNSAID, Wording
 from workspace.toolkit.approval import Needs, never
 
@@ -22,6 +23,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
 #: Names that the runtime uses itself.
 RESERVED = frozenset({"ask_question"})
 Function = Callable[..., Any]
+MOST_FLAWS = 20
 
 
 class BadTool(TypeError):
@@ -80,6 +82,17 @@ class Tool:
     def checked(self, given: object) -> dict[str, Any]:
         """Return valid input as JSON, with all defaults filled in. Raises BadInput naming the field."""
         return self._read(given).model_dump(mode="json", by_alias=True)
+
+    def flaws(self, given: object) -> list[tuple[str, str]]:
+        """Return what is wrong with an input: pairs of a path like ``to.address[0]`` and a reason."""
+        try:
+            self.inputs.model_validate_json(json.dumps(given))
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False, include_context=False)
+            return [(path_of(flaw["loc"]), flaw["msg"]) for flaw in found[:MOST_FLAWS]]
+        except (TypeError, ValueError, RecursionError) as error:
+            return [("", f"It is not valid JSON: {error}")]
+        return []
 
     def arguments(self, given: object, context: ToolContext) -> dict[str, Any]:
         """Return the keyword arguments for the function. Raises BadInput."""

@@ -8,8 +8,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator
 
 from workspace.demo.eve_agents import scripted
 from workspace.toolkit import (
@@ -81,6 +85,24 @@ def guarded(n: int) -> str:
     return "ran"
 
 
+def _even(seats: int) -> int:
+    if seats % 2:
+        raise ValueError("seats are sold in pairs")
+    return seats
+
+
+@tool(needs_approval=always())
+def book(
+    day: date,
+    at: datetime,
+    price: Decimal,
+    seats: Annotated[int, AfterValidator(_even)],
+    count: int,
+) -> str:
+    _did("book", day, at, price, seats, count)
+    return "booked"
+
+
 @tool(needs_approval=always())
 def refuses(n: int) -> str:
     raise ToolFailed(f"There is no charge {n}.")
@@ -113,6 +135,19 @@ def fails(n: int) -> str:
 
 billing = AgentDefinition(
     instructions="You are the billing agent.",
-    tools=[refund, slow_refund, ship, look_up, pay, guarded, refuses, breaks, hangs, waits, fails],
+    tools=[
+        refund,
+        book,
+        slow_refund,
+        ship,
+        look_up,
+        pay,
+        guarded,
+        refuses,
+        breaks,
+        hangs,
+        waits,
+        fails,
+    ],
     model=scripted,
 )

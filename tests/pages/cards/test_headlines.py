@@ -191,3 +191,28 @@ def test_a_changed_call_has_its_own_headline_and_verb(as_owner: Client, owner: U
     change = reviewed.one("figure", class_="bound--change")
     assert "Refund 40.00 EUR to Brandt & Söhne" in change.words
     assert buttons(reviewed) == ["Refund 40.00 EUR, as changed"]
+
+
+def test_what_was_recorded_is_said_in_the_words_of_the_button(
+    as_owner: Client, owner: User
+) -> None:
+    ask, _article = shown(as_owner, owner, **WORDS)
+    response = post(as_owner, ask, option="approve", **world.echo_of(ask))
+    assert "Recorded: Refund 48.00 EUR." in read(response.content).words
+    settled = on_page(as_owner, ask).words
+    assert "olga answered Refund 48.00 EUR (Approve once)" in settled
+    receipt = read(as_owner.get(f"/decisions/{ask.pk}/receipt/").content).words
+    assert "Approve once (chosen) on the button: Refund 48.00 EUR" in receipt
+    assert Verdict.objects.get().option_label == "Approve once"
+
+
+def test_what_was_recorded_for_a_changed_call_names_the_changed_amount(
+    as_owner: Client, owner: User
+) -> None:
+    ask, article = shown(as_owner, owner, may_edit=True, **WORDS)
+    fields = article.one("form", action=f"/asks/{ask.pk}/answer").fields()
+    changed = {**fields, "edit/amount": "40.00", "option": "approve"}
+    reviewed = card(post(as_owner, ask, **changed), ask)
+    form = reviewed.one("form", action=f"/asks/{ask.pk}/answer").fields()
+    post(as_owner, ask, **form, option="approve")
+    assert "olga answered Refund 40.00 EUR (Approve once)" in on_page(as_owner, ask).words

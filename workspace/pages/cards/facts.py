@@ -39,12 +39,15 @@ DOORS_OWN = frozenset({"eve"})
 
 @dataclass(frozen=True)
 class OptionFacts:
+    """An offered answer. `label` is on its button, `own_label` what the agent calls it."""
+
     key: str
     label: str
     detail: str
     style: str
     wants_reason: bool = False
     denies: bool = False
+    own_label: str = ""
 
     @property
     def is_danger(self) -> bool:
@@ -212,6 +215,7 @@ def _option(
         style,
         rules.wants_reason(style, option.meaning),
         denies=option.meaning == Meaning.DENY,
+        own_label=option.label,
     )
 
 

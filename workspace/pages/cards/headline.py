@@ -6,14 +6,16 @@ the operation and its first short arguments. Nothing here comes from what the ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from django.utils.translation import gettext as _
 
 from agents.text.canonical_json import Json
+from asks.actions import binding, editing
 from asks.lifecycle import Meaning
-from asks.models import Option
+from asks.models import Ask, Option
+from asks.policies import terms
 from asks.policies.wording import (
     MAX_VALUE,
     Wording,
@@ -85,6 +87,18 @@ def label_of(option: Option, offered: Iterable[Option], wording: Wording, params
     return text_of(filled) if filled else option.label
 
 
+def pressed_words(ask: Ask) -> str:
+    """Return the words of the button with which an ask was answered; empty for an answer in words."""
+    verdict, offered = ask.verdict, list(ask.options.all())
+    pressed = next((one for one in offered if verdict and one.pk == verdict.option_id), None)
+    if verdict is None or pressed is None:
+        return ""
+    gate = binding.gate_of(ask)
+    asked = editing.asked_params(gate) if gate else None
+    params = verdict.edit["edited"] if verdict.edit else asked
+    return label_of(pressed, offered, terms.terms_of(ask).words, params)
+
+
 def detail_of(option: Option, label: str) -> str:
     """Return an option's detail, with its own words first if the button says others.
 
@@ -95,8 +109,3 @@ def detail_of(option: Option, label: str) -> str:
         return option.detail
     quoted = _("The agent calls it “{label}”.").format(label=own)
     return f"{quoted} {option.detail}".strip()
-
-
-def labels_of(options: Sequence[Option], wording: Wording, params: Json) -> dict[str, str]:
-    """Return the words of each button by the option's key."""
-    return {option.key: label_of(option, options, wording, params) for option in options}

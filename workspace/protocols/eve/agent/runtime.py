@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
 from agents.claims import ClaimLost
@@ -74,6 +75,14 @@ class EveRuntime:
         except model_registry.NoSuchModel as error:
             return [note_model(checked.model, error)]
         return []
+
+    def find_input_flaws(
+        self, settings: dict[str, Any], operation: str, params: object
+    ) -> list[tuple[str, str]]:
+        """Have the tool validate a call. A tool that no longer exists finds everything wrong."""
+        definition = agent_named(EveSettings.model_validate(settings).agent)
+        found = definition.by_name.get(operation)
+        return found.flaws(params) if found else [("", _("The agent has no such tool any more."))]
 
     def show_prompt(self, turn: Turn) -> str:
         """Return the instructions and what came since the last turn. The conversation is not shown."""
