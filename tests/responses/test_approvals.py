@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
+from agents import messages
 from agents.models import Agent
 from asks import answering
 from asks.lifecycle import AskStatus, Meaning
-from asks.models import Ask, Verdict
+from asks.models import Ask, Grant, GrantState, Verdict
 from asks.policies import versions
 from tests.responses.answers import nothing_was_dispatched, refused
 from tests.responses.strict import has_approvals_of_mcp
@@ -275,3 +277,47 @@ def test_a_confidential_agent_shows_no_action(owner: User, tmp_path: Path) -> No
 
     assert failed["status"] == "failed"
     assert "anna" not in json.dumps(failed)
+
+
+def press(owner: User) -> Ask:
+    """The owner approves on the page. Nothing runs yet."""
+    ask = Ask.objects.get()
+    echo = {
+        name: getattr(ask.gate, name) for name in ("action_hash", "policy_version", "run_version")
+    }
+    answering.answer_ask(ask_id=ask.pk, by=owner, option="approve", echo=echo)
+    return ask
+
+
+def change_policy(ask: Ask, owner: User) -> None:
+    versions.add_version(agent_id=ask.agent_id, rules={}, why="A new year.", by=owner)
+
+
+def write(ask: Ask, owner: User) -> None:
+    messages.post_message(session_id=ask.session_id, by=owner, text="Do NOT refund anything.")
+
+
+@pytest.mark.parametrize("end", [change_policy, write])
+def test_an_approval_that_has_ended_is_not_told(
+    client: Caller, owner: User, end: Callable[[Ask, User], None]
+) -> None:
+    """What the executor checks for other agents is checked before the brain is told."""
+    client.create(REQUEST)
+    ask = press(owner)
+
+    end(ask, owner)
+    carry_all()
+
+    told = words(body(Response.objects.get(answers=ask).public_id))
+    assert "is not approved" in told
+    assert "exactly as it is here" not in told
+    assert '"Approve"' not in told
+
+
+def test_what_was_told_counts_as_used(client: Caller, owner: User) -> None:
+    client.create(REQUEST)
+    ask = press(owner)
+
+    carry_all()
+
+    assert Grant.objects.get(ask=ask).state != GrantState.MINTED

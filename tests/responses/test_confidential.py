@@ -7,18 +7,23 @@ import logging
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 
-from agents.models import Event, InboxItem, Session
+from agents.models import Agent, Event, InboxItem, Session
+from asks import answering
 from asks.models import Ask
+from asks.policies import versions
 from tests.responses.world import (
     QUESTIONS,
     REQUEST,
     Caller,
     arguments,
+    ask_of,
     asked,
+    body,
     brain,
+    carry_all,
     events,
     hybrid_agent,
     key_for,
@@ -34,6 +39,7 @@ from workspace.protocols.responses.agent.confidential import (
     shown,
 )
 from workspace.protocols.responses.agent.question_file import FileQuestion
+from workspace.protocols.responses.server import service
 
 LEDGER = FileQuestion("Which ledger: EU or US?", ("EU", "US"), "ledger-choice")
 REPLACED = FileQuestion(FIXED_PROMPT)
@@ -201,3 +207,29 @@ def test_a_request_tightens_only_where_it_may_and_loosens_never(owner: User) -> 
 
     assert arguments(loosened)["request_event"]["data"]["question"] == FIXED_PROMPT
     assert "alice" in arguments(ignored)["request_event"]["data"]["question"]
+
+
+@pytest.mark.parametrize("reader", ["the owner", "the program"])
+def test_a_question_for_few_people_is_read_by_no_key(
+    agent: Agent, owner: User, colleague: User, reader: str
+) -> None:
+    """A policy says that finance answers, in confidence. The owner of the agent is not in finance."""
+    finance = Group.objects.create(name="finance")
+    colleague.groups.add(finance)
+    rules = {"terms": {"confidential": True, "answered_by": "group:finance"}}
+    versions.add_version(agent_id=agent.pk, rules=rules, why="Quietly.", by=owner)
+    person = owner if reader == "the owner" else None
+    theirs = Caller(key_for(agent, person, ("run:create", "run:read"), name="reader"))
+
+    paused = theirs.ask()
+    ask = ask_of(paused)
+    seen = [paused, events(paused), theirs.look(paused)]
+    assert "Which ledger" not in json.dumps(seen)
+    assert '"US"' not in json.dumps(seen)
+    answering.answer_ask(ask_id=ask.pk, by=colleague, option=ask.options.get(label="US").key)
+    child = theirs.look({"id": theirs.look(paused)["envelope"]["next_response_id"]})
+    inputs = theirs.call(service.list_input_items, child["id"])
+
+    assert inputs["data"][0]["output"] == "(confidential)"
+    carry_all()
+    assert "Reconciled US" in words(body(child["id"]))

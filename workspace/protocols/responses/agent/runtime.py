@@ -66,6 +66,8 @@ class ResponsesRuntime:
 
     key = "responses"
     settings_model: type[BaseModel] = ResponsesSettings
+    #: A brain is told what was approved, and does it itself.
+    hands_over_approvals = True
 
     def __init__(self, read: Reader = in_database) -> None:
         self._read = read

@@ -21,12 +21,13 @@ from agents.running.runtime import Turn
 from asks.actions import binding, editing
 from asks.drafts import request_keys
 from asks.lifecycle import AskStatus, Meaning
-from asks.models import Ask
+from asks.models import Ask, Grant, GrantState
 from workspace.protocols.responses.models import Response, Steps
 from workspace.protocols.responses.server import store
 from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.server.ids import new_id
 from workspace.protocols.responses.server.input_items import files_of, text_of, told
+from workspace.protocols.responses.server.questions import is_hidden
 from workspace.protocols.responses.server.request import request_of, request_place
 from workspace.protocols.responses.server.steps import steps_of_page
 from workspace.protocols.responses.server.store import NewResponse
@@ -39,6 +40,7 @@ from workspace.protocols.responses.wire import (
     said_in,
 )
 
+ENDED = "It was approved, and the approval has ended since. Ask again if it is still needed."
 REMEMBERED_TURNS = 10
 REMEMBERED_WORDS = 2_000
 
@@ -47,7 +49,8 @@ REMEMBERED_WORDS = 2_000
 class WorkInput:
     """An answer for the brain. ``essentials`` is the data that the brain stored in its question.
 
-    ``action`` is what the answer approves or denies, if it was an approval.
+    ``words`` were written beside a chosen option. ``action`` is what the answer approves or denies, if
+    it was an approval.
     """
 
     call_id: str
@@ -55,6 +58,7 @@ class WorkInput:
     text: str
     asked_at: datetime
     essentials: Json
+    words: str = ""
     action: Json | None = None
     approved: bool = False
 
@@ -324,16 +328,14 @@ def _answer(session: Session, response: Response, inputs: list[Json]) -> WorkInp
     if response.answers_id is not None:
         answered = Ask.objects.select_related("verdict", "gate").get(pk=response.answers_id)
         paused = _asker(response, answered)
-        return _work_input(response, answered, paused, verdict_text(answered)) if paused else None
+        return _work_input(response, answered, paused) if paused else None
     for item in inputs:
         if item["type"] != "function_call_output":
             continue
         ask = Ask.objects.filter(session=session, request_key=item["call_id"]).first()
         asker = _asker(response, ask) if ask else None
         if ask is not None and asker is not None:
-            output = item["output"]
-            text = output if isinstance(output, str) else text_of(output)
-            return _work_input(response, ask, asker, text)
+            return _work_input(response, ask, asker)
     return None
 
 
@@ -342,15 +344,22 @@ def verdict_text(ask: Ask) -> str:
     return ask.decision.option_label or ask.decision.text
 
 
-def _work_input(response: Response, ask: Ask, asker: Response, text: str) -> WorkInput:
-    asked_at, gate = asker.ended_at or response.created_at, binding.gate_of(ask)
-    found = WorkInput(ask.request_key, ask.prompt, text, asked_at, asker.kept)
+def _work_input(response: Response, ask: Ask, asker: Response) -> WorkInput:
+    verdict, gate = ask.decision, binding.gate_of(ask)
+    asked_at = asker.ended_at or response.created_at
+    found = WorkInput(ask.request_key, ask.prompt, verdict_text(ask), asked_at, asker.kept)
+    if is_hidden(ask) and verdict.option_label:
+        # The words beside an option are in no input item then.
+        found = replace(found, words=verdict.text)
     if gate is None:
         return found
-    verdict = ask.decision
     params = verdict.edit["edited"] if verdict.edit else editing.asked_params(gate)
     action = {"operation": gate.operation, "params": params}
-    return replace(found, action=action, approved=verdict.meaning == Meaning.APPROVE)
+    if verdict.meaning != Meaning.APPROVE:
+        return replace(found, action=action)
+    if not Grant.objects.filter(ask=ask, run=response.run_id, state=GrantState.MINTED).exists():
+        return replace(found, action=action, text=ENDED)
+    return replace(found, action=action, approved=True)
 
 
 def _asker(response: Response, ask: Ask) -> Response | None:

@@ -29,6 +29,7 @@ from workspace.protocols.responses.server.events import ResponseStream
 from workspace.protocols.responses.wire import Json, compact_json, input_message
 
 RUNTIME = "responses"
+HIDDEN = "(confidential)"
 NOT_ASKED = "What the brain left in hitl_request.json could not be asked."
 
 
@@ -93,13 +94,25 @@ def _answer(session: LockedSession, event: Event) -> None:
             said=_continued(wanted.said, door.said),
             ignored=door.ignored,
         )
-    if label and words:
+    if questions.is_hidden(verdict.ask):
+        wanted = replace(wanted, items=[_without_answer(item) for item in wanted.items])
+    elif label and words:
         beside = input_message("user", [{"type": "input_text", "text": words}])
         wanted = replace(wanted, items=[*wanted.items, beside])
     root, ask = work.root_of(asker), verdict.ask_id
     child = store.make_response(session, wanted, previous=asker, root=root, answers=ask)
     if door is not None:
         door.made.append(child)
+
+
+def _without_answer(item: Json) -> Json:
+    """Return an input item without the words of an answer that few people may read."""
+    match item["type"]:
+        case "function_call_output":
+            return item | {"output": HIDDEN}
+        case "mcp_approval_response":
+            return item | {"approve": False, "reason": HIDDEN}
+    return item
 
 
 def _continued(before: Json, said: Json) -> Json:

@@ -11,6 +11,7 @@ import hashlib
 
 from asks.actions import binding, editing
 from asks.drafts import request_keys
+from asks.lifecycle import CONFIDENTIAL
 from asks.models import Ask, Gate
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.models import Response
@@ -27,7 +28,9 @@ from workspace.protocols.responses.wire import (
 def show_question(stream: ResponseStream, ask: Ask) -> None:
     """Append a question to the stream of the response that asks it."""
     response, gate = stream.response, binding.gate_of(ask)
-    if gate is not None and any(tool["type"] == "mcp" for tool in response.body["tools"]):
+    if is_hidden(ask):
+        _show_hidden(stream, ask)
+    elif gate is not None and any(tool["type"] == "mcp" for tool in response.body["tools"]):
         name = approval_id(gate, response.public_id)
         stream.approval_request(name, gate.operation, compact_json(_params(gate)))
     elif response.body.get("tool_choice") == "none":
@@ -35,6 +38,25 @@ def show_question(stream: ResponseStream, ask: Ask) -> None:
     else:
         name = REQUEST_INFO if gate is None else REQUEST_APPROVAL
         stream.call(name, ask.request_key, compact_json(_arguments(response, ask, gate)))
+
+
+def is_hidden(ask: Ask) -> bool:
+    """Return whether a question may be read by fewer people than the responses of its agent.
+
+    Every owner's key reads those, and so does the key of the program that asked.
+    """
+    return ask.confidential and ask.answered_by_id is not None
+
+
+def _show_hidden(stream: ResponseStream, ask: Ask) -> None:
+    """Show that there is a question, and its id. It is answered on the page."""
+    if stream.response.body.get("tool_choice") == "none":
+        stream.whole_message(CONFIDENTIAL)
+        return
+    event = {"type": REQUEST_INFO, "data": {"question": CONFIDENTIAL}}
+    arguments = {"request_id": ask.request_key, "request_event": event}
+    name = REQUEST_INFO if binding.gate_of(ask) is None else REQUEST_APPROVAL
+    stream.call(name, ask.request_key, compact_json(arguments))
 
 
 def approval_id(gate: Gate, public_id: str) -> str:
@@ -50,7 +72,7 @@ def named_question(ask: Ask, public_id: str) -> Json:
     """Return the names of a question on the wire, its status, and the binding to answer with."""
     named = {"call_id": request_keys.root_of(ask.request_key), "status": ask.status}
     gate = binding.gate_of(ask)
-    if gate is None:
+    if gate is None or is_hidden(ask):
         return named
     bound = binding.shown_binding(gate).as_echo()
     return named | {"approval_request_id": approval_id(gate, public_id), "binding": bound}
