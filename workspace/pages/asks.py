@@ -24,7 +24,7 @@ from agents.models import Session
 from asks import access
 from asks.answering import Answered, Voted, answer_ask
 from asks.lifecycle import AskStatus, Meaning, Reason, Style
-from asks.models import Ask, Option, Vote
+from asks.models import Ask, Option
 from asks.policies import terms
 from asks.queue import queries
 from asks.queue.earlier_answers import earlier_answers
@@ -34,7 +34,7 @@ from workspace.accounts.undo_preference import undo_window_of
 from workspace.health.look import recent_health
 from workspace.pages import fragments
 from workspace.pages.account import reauthentication
-from workspace.pages.cards import edit_form, markup, proposals
+from workspace.pages.cards import edit_form, markup, proposals, waiting
 from workspace.pages.cards.edit_form import PREFIX
 from workspace.pages.cards.facts import (
     OptionFacts,
@@ -50,9 +50,6 @@ from workspace.pages.cards.undo_facts import UndoFacts, undo_of
 from workspace.pages.owner_request import BINDING_FIELDS, OwnerRequest, render_page
 from workspace.templatetags.undo import VERDICT
 from workspace.text.visible import visible_line
-
-NAMED = 3
-"""People whom a card names as still needed for a decision by several."""
 
 WORDS_ARE_WRONG = frozenset({Reason.EMPTY, Reason.INVALID, Reason.REASON_REQUIRED})
 
@@ -285,7 +282,7 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
         undo = undo_of(request, request.user, found)
         return markup.settled_card(found, state=state, undo=undo)
     standing = access.rights_of(request.user, found)
-    if why := _why_not(request.user, found, standing):
+    if why := waiting.why_not(request.user, found, standing):
         state = replace(state or markup.CardState(), may_not=why)
     return markup.ask_card(
         facts_of(found),
@@ -293,37 +290,6 @@ def card_of(request: OwnerRequest, found: Ask, state: markup.CardState | None = 
         state=state,
         name=_name_note(request.user, standing),
         earlier=_earlier_note(request.user, found),
-    )
-
-
-def _why_not(person: User, found: Ask, standing: access.Rights) -> str:
-    """Return why the reader cannot answer here; empty if they can."""
-    if not standing.names:
-        return standing.bar or _("Only other people can answer this.")
-    if not terms.terms_of(found).many_decide:
-        return ""
-    mine = next((vote for vote in found.votes.all() if vote.voter_id == person.pk), None)
-    return _still_needed(found, mine) if mine else ""
-
-
-def _still_needed(found: Ask, mine: Vote) -> str:
-    """Say what the reader voted, how many have approved, and who can still vote."""
-    votes = list(found.votes.all())
-    approvals = sum(vote.meaning != Meaning.DENY for vote in votes)
-    needed = terms.terms_of(found).quorum.approvals
-    voted = {vote.voter_id for vote in votes} | {vote.principal_id for vote in votes}
-    others = access.people_who_answer(found).exclude(pk__in=voted).order_by("username")
-    names = list(others.values_list("username", flat=True)[: NAMED + 1])
-    named = names if len(names) <= NAMED else [*names[:NAMED], _("somebody else")]
-    facts = {
-        "option": visible_line(mine.option_label)[:80],
-        "approvals": approvals,
-        "needed": needed,
-    }
-    if not named:
-        return _("You voted {option}. {approvals} of {needed}.").format(**facts)
-    return _("You voted {option}. {approvals} of {needed} \u2013 still needed: {people}.").format(
-        people=_(" or ").join(named), **facts
     )
 
 
@@ -348,7 +314,8 @@ def show_outcome(
     if not request.htmx:
         messages.success(request, words, f"{VERDICT}{undo.verdict_id}" if undo else "")
         return redirect("needs_you")
-    card = markup.settled_card(found, mine=True, undo=undo)
+    missing = waiting.what_is_missing(request.user, found)
+    card = markup.settled_card(found, mine=True, undo=undo, missing=missing)
     session = found.session
     extra = fragments.badge_html(queries.count_badge(request.user)) + fragments.toast_html(
         words, href=f"/sessions/{session.pk}/", link=_("Open session"), undo=undo

@@ -21,7 +21,7 @@ from asks.lifecycle import AskStatus
 from asks.models import Ask
 from asks.queue import places, queries
 from asks.queue.places import PAGE_SIZE, CardPlace
-from workspace.pages.cards import failing, markup
+from workspace.pages.cards import failing, markup, waiting
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
 from workspace.pages.cards.undo_facts import UndoFacts
@@ -175,8 +175,12 @@ def _gone(person: AbstractBaseUser, names: HeldCards) -> str:
     A name that is not a card of this person is deleted from the page.
     """
     asks = _numbers(names, "ask-")
-    over = queries.with_card_facts(access.asks_of(person).filter(pk__in=asks)) if asks else []
-    settled = [replacing_card(markup.settled_card(ask)) for ask in over]
+    found = with_past(queries.with_card_facts(access.asks_of(person).filter(pk__in=asks)))
+    over = with_votes(found) if asks else []
+    settled = [
+        replacing_card(markup.settled_card(ask, missing=waiting.what_is_missing(person, ask)))
+        for ask in over
+    ]
     known = {f"ask-{ask.pk}" for ask in over}
     known |= {f"session-{number}" for number in _numbers(names, "session-")}
     settled += [

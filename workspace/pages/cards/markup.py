@@ -198,15 +198,16 @@ def settled_card(
     mine: bool = False,
     state: CardState | None = None,
     undo: UndoFacts | None = None,
+    missing: str = "",
 ) -> SafeString:
-    """Render what remains of a closed card.
+    """Render a closed card, or an open one that its reader voted on: what was asked, what came of it.
 
     `mine` means that the reader just closed it, so drafts can be deleted; `undo`, that they can take
-    their answer back.
+    their answer back. `missing` says whom an open ask still waits for.
     """
-    answered = ask.status == AskStatus.ANSWERED
-    facts = {"mine": mine, "answered": answered, "state": state, "undo": undo}
-    return _render("cards/settled.html", ask=ask, **facts)
+    context = {"mine": mine, "state": state, "undo": undo, "missing": missing}
+    context["answered"] = ask.status == AskStatus.ANSWERED
+    return _render("cards/settled.html", ask=ask, facts=facts_of(ask), **context)
 
 
 def moved_on_card(session_id: int, *, words: str, mine: bool = False) -> SafeString:
