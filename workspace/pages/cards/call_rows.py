@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from agents.text.json_input import is_json
 from workspace.pages.cards import blocks
 from workspace.pages.cards.blocks import ValueBlock
+from workspace.text.line_ends import mark_line_ends
 
 MOST_ROWS = 150
 """Above this number only top-level values have rows; nested ones are shown as JSON."""
@@ -44,11 +45,20 @@ class CallRow:
 
 def rows_of(now: object, was: object = _GONE) -> list[CallRow]:
     """Return the rows of a call's params, compared with those of the call it replaced, if any."""
-    present = _named(now)
-    before = present if was is _GONE else _named(was)
+    present = _named(_marked(now))
+    before = present if was is _GONE else _named(_marked(was))
     if _size(present) + _size(before) > MOST_ROWS * 2:
         present, before = _read_out(present), _read_out(before)
     return list(_members(present, before, "", 0, {}))
+
+
+def _marked(value: object) -> object:
+    """Return a value in which the white space at the ends of lines can be seen."""
+    if isinstance(value, str):
+        return mark_line_ends(value)
+    if isinstance(value, dict):
+        return {name: _marked(inner) for name, inner in value.items()}
+    return [_marked(inner) for inner in value] if isinstance(value, list) else value
 
 
 def value_in_words(value: object) -> str:

@@ -21,6 +21,7 @@ from asks.actions.schema import Flaw, join_path
 from asks.actions.schema_lookup import SchemaPlace, json_type_of
 from asks.models import Gate
 from workspace.pages.cards.call_rows import value_in_words
+from workspace.text.line_ends import keep_line_ends, mark_line_ends
 
 PREFIX = "edit"
 MOST_FIELDS = 60
@@ -32,7 +33,10 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class EditField:
-    """One editable value. `kind` is line, text, json or choice; `choices` pair JSON with labels."""
+    """One editable value. `kind` is line, text, json or choice; `choices` pair JSON with labels.
+
+    `marked` names what a field cannot show: carriage returns, and blanks at the ends of lines.
+    """
 
     name: str
     label: str
@@ -40,6 +44,7 @@ class EditField:
     text: str
     choices: tuple[tuple[str, str], ...] = ()
     wrong: str = ""
+    marked: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def read_edit(gate: Gate, typed: Mapping[str, str]) -> Json:
     for leaf in _leaves(gate, params):
         text = typed.get(leaf.name)
         if text is not None and _lines(text) != _lines(_field(leaf).text):
-            params = _put(params, leaf.path, _value(leaf, _lines(text)))
+            params = _put(params, leaf.path, _value(leaf, _typed(leaf, text)))
     return params
 
 
@@ -127,7 +132,10 @@ def _field(leaf: _Leaf) -> EditField:
         return EditField(leaf.name, leaf.label, "line", "")
     text = value if isinstance(value, str) else json.dumps(value)
     is_long = len(text) > LINE or "\n" in text
-    return EditField(leaf.name, leaf.label, "text" if is_long else "line", text)
+    marked = mark_line_ends(text)
+    hidden = marked if marked != text or text != text.strip() else ""
+    kind = "text" if is_long else "line"
+    return EditField(leaf.name, leaf.label, kind, text, marked=hidden)
 
 
 def _choices(leaf: _Leaf) -> tuple[tuple[str, str], ...]:
@@ -150,6 +158,12 @@ def _value(leaf: _Leaf, text: str) -> Json:
     except ValueError:
         return text
     return read if json_type_of(read) in allowed else text
+
+
+def _typed(leaf: _Leaf, text: str) -> str:
+    """Return the typed text; a line that was not changed ends as it did."""
+    is_text = isinstance(leaf.value, str) and not _choices(leaf)
+    return keep_line_ends(leaf.value, text) if is_text else _lines(text)
 
 
 def _no_number(name: str) -> Json:
