@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import hypothesis
 import pgtrigger
 import pytest
 from django.conf import settings
@@ -18,6 +19,10 @@ from tests.temporary import one_temporary_folder
 
 # As in manage.py: what is loaded and collected stays, and need not be looked through meanwhile.
 gc.set_threshold(100_000, 20, 50)
+
+# No test is about time: a slow machine fails nothing.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 SERVER = pytest.StashKey[TestServer]()
