@@ -100,6 +100,15 @@ def test_hostile_arguments_stay_text(as_owner: Client, owner: User) -> None:
     assert not article.one("p", class_="card__deed").all("script")
 
 
+def test_a_value_from_right_to_left_moves_no_amount(as_owner: Client, owner: User) -> None:
+    rule = {"approve_label": "Pay {customer} {amount}", "headline": "Pay {customer} {amount}"}
+    params = {"amount": 48, "customer": "\u05d0\u05d1 99"}
+    _ask, article = shown(as_owner, owner, params, **rule)
+    assert buttons(article) == ["Approve once", "Reject"]
+    values = article.one("p", class_="card__deed").all("bdi")
+    assert [value.words for value in values] == ["\u05d0\u05d1 99", "48"]
+
+
 def test_what_the_agent_writes_is_never_the_headline(as_owner: Client, owner: User) -> None:
     action = ActionDraft("pay", {"amount": 900})
     ask = asked(world.home(world.agent_of(owner)), action, prompt="Refund 1.00 EUR?")

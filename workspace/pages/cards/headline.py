@@ -6,6 +6,7 @@ the operation and its first short arguments. Nothing here comes from what the ag
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -78,13 +79,18 @@ def label_of(option: Option, offered: Iterable[Option], wording: Wording, params
     """Return the words of an option's button.
 
     They are the verb of the policy or the tool where just this option approves or rejects, otherwise
-    the option's own.
+    the option's own. A value written from right to left would move the amounts beside it, and a
+    button cannot set it apart.
     """
     templates = {Meaning.APPROVE: wording.approve_label, Meaning.DENY: wording.reject_label}
     template = templates.get(Meaning(option.meaning))
     alike = [one for one in offered if one.meaning == option.meaning]
     filled = fill_template(template, params) if template and len(alike) == 1 else None
-    return text_of(filled) if filled else option.label
+    return text_of(filled) if filled and not any(map(_runs_leftwards, filled)) else option.label
+
+
+def _runs_leftwards(part: WordingPart) -> bool:
+    return any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in part.text)
 
 
 def pressed_words(ask: Ask) -> str:
