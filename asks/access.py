@@ -41,6 +41,12 @@ THEY_STARTED_IT = gettext_noop(
 )
 
 
+#: Permissions to view all that a receipt is made of.
+AUDITED = tuple(
+    f"asks.view_{name}" for name in ("ask", "gate", "ledgerrecord", "option", "refusal", "verdict")
+)
+
+
 @dataclass(frozen=True)
 class Rights:
     """A person's rights to an ask: whether they see it, and in whose names they may answer.
@@ -72,6 +78,23 @@ def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
     open_to_owners = Q(answered_by=None) | Q(confidential=False)
     owned = Q(agent__in=agents_of(person)) & open_to_owners
     return Ask.objects.filter(owned | _of_my_groups(person) | _among(delegations_to(person)))
+
+
+def is_auditor(person: AbstractBaseUser) -> bool:
+    """Whether a person may view in the admin all that a receipt is made of."""
+    return isinstance(person, User) and person.is_staff and person.has_perms(AUDITED)
+
+
+def receipts_of(person: AbstractBaseUser) -> QuerySet[Ask]:
+    """Return the closed asks whose receipts a person may read; an auditor reads those of all agents.
+
+    A confidential ask is as closed to auditors as it is in the admin.
+    """
+    mine = asks_of(person)
+    if is_auditor(person):
+        readable = Q(confidential=False) | Q(pk__in=mine.order_by().values("pk"))
+        mine = Ask.objects.filter(readable)
+    return mine.exclude(status=AskStatus.OPEN)
 
 
 def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:

@@ -56,8 +56,8 @@ class ReceiptProof:
 
 @require_safe
 def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """GET /decisions/<ask id>/receipt/: show a closed ask's receipt to the owners of its agent."""
-    mine = access.asks_of(request.user).filter(pk=ask_id).exclude(status=AskStatus.OPEN)
+    """GET /decisions/<ask id>/receipt/: show a closed ask's receipt to its readers and to auditors."""
+    mine = access.receipts_of(request.user).filter(pk=ask_id)
     ask = with_past(queries.with_card_facts(mine)).first()
     if ask is None:
         raise Http404
@@ -69,6 +69,8 @@ def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
         "decisions",
         ask=facts_of(ask),
         found=ask,
+        is_mine=access.asks_of(request.user).filter(pk=ask_id).exists(),
+        runs_mine=access.sessions_of(request.user).filter(pk=ask.session_id).exists(),
         verdict=verdict,
         via=DOORS.get(verdict.via, verdict.via) if verdict else "",
         waited=age_in_words(ask.closed_at - ask.opened_at) if ask.closed_at else "",
