@@ -305,6 +305,15 @@ def test_a_changed_call_shows_a_long_text_as_one_change(as_owner: Client, owner:
     assert found[0].block.size == "1 line removed, 1 line added"
 
 
+def test_an_argument_that_only_one_side_has_is_shown_as_what_it_is_too() -> None:
+    found = rows({"n": 1, "patch": PATCH}, {"n": 1, "script": "#!/bin/sh\nls\n"})
+    assert [(row.sign, row.name, row.block is not None) for row in found] == [
+        ("", "n", False),
+        ("+", "patch", True),
+        ("-", "script", True),
+    ]
+
+
 def test_a_long_code_folds_after_its_first_lines() -> None:
     block = blocks.block_of("content", "x = 1\n" * 100, {"path": "a.py"})
     assert block is not None

@@ -75,6 +75,7 @@ def test_a_tool_names_the_deed_where_the_policy_does_not(as_owner: Client, owner
         ({"a": {"b": 1}, "n": 2, "t": True, "l": [1]}, "refund: n 2, t true"),
         ({"command": "rm -rf /\nls"}, "refund: command rm -rf / …"),
         ({"to": "x", "content": "a\nb"}, "refund: to x"),
+        ({"old_string": "a", "path": "x.py", "new_string": "b"}, "refund: path x.py"),
         ({}, "refund"),
         (None, "refund"),
         ("all", "refund: all"),

@@ -25,6 +25,7 @@ from asks.policies.wording import (
     text_of,
     value_in_line,
 )
+from workspace.pages.cards import blocks
 
 MOST_NAMED = 3
 """Arguments that a headline names where no template does."""
@@ -57,9 +58,12 @@ def _operation_and_arguments(operation: str, params: Json, said: str) -> Iterato
 
 def _first_scalars(params: Json, said: str) -> Iterator[tuple[str, str]]:
     """Yield the names and values of short arguments; a long one only if it comes first."""
-    members = params.items() if isinstance(params, dict) else [("", params)]
+    members = params if isinstance(params, dict) else {"": params}
+    changes = {name for pair in blocks.pairs_in(members) for name in pair}
     first = True
-    for name, value in members:
+    for name, value in members.items():
+        if name in changes:
+            continue  # the card shows the two ends together
         start = _first_line(value) if isinstance(value, str) else value
         line = None if value == said or isinstance(value, list) else value_in_line(start)
         if line is None:
