@@ -22,10 +22,10 @@ from asks.ledger.agent_records import changes_of
 from asks.models import Grant
 from asks.queue import queries
 from asks.retirement import restore_agent
-from workspace.pages.agent_form import AgentForm
-from workspace.pages.agent_wording import wake_in_words
 from workspace.pages.authority.grants import live_facts
 from workspace.pages.given_up import given_up_of
+from workspace.pages.mending.agent_form import AgentForm
+from workspace.pages.mending.agent_wording import wake_in_words
 from workspace.pages.mending.editing import runtime_in
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.standing import started_words, with_standing
