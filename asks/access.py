@@ -29,7 +29,7 @@ from django.utils.translation import gettext_noop
 
 from agents.db.expressions import IsAny
 from agents.db.statements import Prepared
-from agents.models import Agent, Session
+from agents.models import Agent, Event, Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation, Vote
 
@@ -68,6 +68,17 @@ def agents_of(person: AbstractBaseUser) -> QuerySet[Agent]:
 
 def sessions_of(person: AbstractBaseUser) -> QuerySet[Session]:
     return Session.objects.filter(agent__in=agents_of(person))
+
+
+def readable_until(person: AbstractBaseUser, session_id: int) -> int | None:
+    """Return the seq up to which somebody who owns no agent of a session may read its thread.
+
+    That is the newest question of it that they see, because they answer it or did. None if there is
+    none. It opens the thread to be read, and no verb.
+    """
+    asks = asks_of(person).filter(session=session_id).order_by().values_list("pk", flat=True)
+    asked = Event.objects.filter(session=session_id, kind="asked", data__ask_id__in=list(asks))
+    return asked.order_by("-seq").values_list("seq", flat=True).first()
 
 
 def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:

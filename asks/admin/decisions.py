@@ -72,7 +72,7 @@ class AskAdmin(Redacted):
     ordering = ("-id",)
     exclude = ("prompt_html",)
     inlines = (GateTable, OptionTable, VerdictTable)
-    readonly_fields = (*Redacted.readonly_fields, "receipt")
+    readonly_fields = (*Redacted.readonly_fields, "receipt")  # type: ignore[assignment]
 
     @admin.display(description=gettext_lazy("receipt"))
     def receipt(self, ask: Ask) -> SafeString | str:
@@ -114,7 +114,7 @@ class VerdictAdmin(Exported, Redacted):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return with_waiting(super().get_queryset(request))
 
-    readonly_fields = (*Redacted.readonly_fields, "receipt")
+    readonly_fields = (*Redacted.readonly_fields, "receipt")  # type: ignore[assignment]
 
     @admin.display(description=gettext_lazy("receipt"))
     def receipt(self, verdict: Verdict) -> SafeString | str:
