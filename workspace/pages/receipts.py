@@ -16,7 +16,7 @@ from agents.models import InboxItem
 from asks import access
 from asks.ledger import verify
 from asks.lifecycle import AskStatus
-from asks.models import Anchor, Ask, Grant, LedgerRecord
+from asks.models import Anchor, Ask, Grant, LedgerRecord, Retraction
 from asks.queue import queries
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
@@ -77,8 +77,17 @@ def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
         carried=_carried(ask),
         grant=_grant(ask),
         refusals=list(ask.refusals.select_related("by").order_by("pk")),
+        retractions=_retractions(ask),
         proof=_proof(ask),
     )
+
+
+def _retractions(ask: Ask) -> list[Retraction]:
+    """Return the answers that were taken back before this decision, oldest first."""
+    if not ask.retracted:
+        return []
+    taken = Retraction.objects.filter(verdict__ask=ask).order_by("pk")
+    return list(taken.select_related("by", "verdict", "vote"))
 
 
 def _grant(ask: Ask) -> Grant | None:
