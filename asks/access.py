@@ -29,7 +29,7 @@ from django.utils.translation import gettext_noop
 
 from agents.db.expressions import IsAny
 from agents.db.statements import Prepared
-from agents.models import Agent, Session
+from agents.models import Agent, Event, Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Delegation, Vote
 
@@ -38,6 +38,12 @@ YOU_STARTED_IT = gettext_noop(
 )
 THEY_STARTED_IT = gettext_noop(
     "This run was started for the person you would answer for (four eyes)."
+)
+
+
+#: Permissions to view all that a receipt is made of.
+AUDITED = tuple(
+    f"asks.view_{name}" for name in ("ask", "gate", "ledgerrecord", "option", "refusal", "verdict")
 )
 
 
@@ -64,6 +70,17 @@ def sessions_of(person: AbstractBaseUser) -> QuerySet[Session]:
     return Session.objects.filter(agent__in=agents_of(person))
 
 
+def readable_until(person: AbstractBaseUser, session_id: int) -> int | None:
+    """Return the seq up to which somebody who owns no agent of a session may read its thread.
+
+    That is the newest question of it that they see, because they answer it or did. None if there is
+    none. It opens the thread to be read, and no verb.
+    """
+    asks = asks_of(person).filter(session=session_id).order_by().values_list("pk", flat=True)
+    asked = Event.objects.filter(session=session_id, kind="asked", data__ask_id__in=list(asks))
+    return asked.order_by("-seq").values_list("seq", flat=True).first()
+
+
 def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
     """Return the asks a person may see: of their agents, their groups and their delegators.
 
@@ -72,6 +89,23 @@ def asks_of(person: AbstractBaseUser) -> QuerySet[Ask]:
     open_to_owners = Q(answered_by=None) | Q(confidential=False)
     owned = Q(agent__in=agents_of(person)) & open_to_owners
     return Ask.objects.filter(owned | _of_my_groups(person) | _among(delegations_to(person)))
+
+
+def is_auditor(person: AbstractBaseUser) -> bool:
+    """Whether a person may view in the admin all that a receipt is made of."""
+    return isinstance(person, User) and person.is_staff and person.has_perms(AUDITED)
+
+
+def receipts_of(person: AbstractBaseUser) -> QuerySet[Ask]:
+    """Return the closed asks whose receipts a person may read; an auditor reads those of all agents.
+
+    A confidential ask is as closed to auditors as it is in the admin.
+    """
+    mine = asks_of(person)
+    if is_auditor(person):
+        readable = Q(confidential=False) | Q(pk__in=mine.order_by().values("pk"))
+        mine = Ask.objects.filter(readable)
+    return mine.exclude(status=AskStatus.OPEN)
 
 
 def asks_for(person: AbstractBaseUser) -> QuerySet[Ask]:

@@ -13,7 +13,7 @@ class AsksConfig(AppConfig):
         from agents.mending import changes
         from agents.running import runtime
         from asks.actions import grant_turns
-        from asks.after_mending import follow_change
+        from asks.mending.following import follow_change
         from asks.raising import raise_asks
         from asks.undo.holding import release_held
 

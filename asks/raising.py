@@ -28,7 +28,7 @@ from asks.models import Ask, Gate, GrantEnd, Option
 from asks.policies import terms, versions
 from asks.policies.terms import AppliedTerms
 from asks.policies.versions import Ruling
-from asks.queue import earlier_answers, hints
+from asks.queue import earlier_answers, hints, same_words
 from asks.undo import holding
 
 __all__ = ["BadDraft", "create_ask", "raise_ask", "raise_asks", "successor_of"]
@@ -71,7 +71,8 @@ def bind_draft(session: LockedSession, draft: AskDraft) -> BoundDraft:
 def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
     """Raise one ask and return the present ask of the request. Raise BadDraft.
 
-    Return None if the policy allows the action without a person. An open request with the same words
+    Return None if the policy allows the action without a person, or if the agent asks the same too
+    often (``asks.queue.same_words``). An open request with the same words
     and action is not raised twice; one that differs is replaced. A question that was answered in the
     same words is delivered its answer once more, unless this very run already had it; then, and for
     every action, a person is asked again. An answer that can still be taken back is delivered when its
@@ -84,7 +85,7 @@ def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
     if not bound.ruling.asks and not waits and _allow(session, run, draft, bound):
         return None
     if before is None:
-        return create_ask(session, run, draft, bound=bound)
+        return _raise_first(session, run, draft, bound)
     same = _is_the_same(session, before, draft, bound.action)
     if before.status == AskStatus.OPEN and same:
         return before
@@ -98,6 +99,18 @@ def raise_ask(session: LockedSession, run: Run, draft: AskDraft) -> Ask | None:
     if before.status == AskStatus.OPEN:
         closing.supersede_ask(session, before, fresh, why=_("The agent asked it differently."))
     return fresh
+
+
+def _raise_first(
+    session: LockedSession, run: Run, draft: AskDraft, bound: BoundDraft
+) -> Ask | None:
+    """Raise an ask whose key is new. Return None if the agent is stopped instead."""
+    if draft.by_words and draft.action is None:
+        if (joined := same_words.join_open(session, run, draft)) is not None:
+            return joined
+        if same_words.brake(session, run, draft):
+            return None
+    return create_ask(session, run, draft, bound=bound)
 
 
 def _allow(session: LockedSession, run: Run, draft: AskDraft, bound: BoundDraft) -> bool:

@@ -11,10 +11,8 @@ from workspace.pages import (
     agents,
     asks,
     backlog,
-    claims,
     decisions,
     given_up,
-    grants,
     needs_you,
     receipts,
     sessions,
@@ -22,6 +20,7 @@ from workspace.pages import (
 )
 from workspace.pages.account import delegations, hours, reauthentication, sign_in
 from workspace.pages.account import undo as undo_page
+from workspace.pages.authority import claims, grants
 from workspace.pages.mending import editing, handover, owners, told
 
 urlpatterns = [

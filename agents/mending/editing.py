@@ -33,6 +33,10 @@ class StaleEdit(Exception):
         self.seen, self.agent = seen, agent
 
 
+class AgentBusy(ValidationError):
+    """The runtime cannot be changed, because a run goes on or waits for an answer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentEdit:
     """The fields to change; None leaves a field as it is.
@@ -128,7 +132,7 @@ def _refuse_while_at_work(agent: Agent) -> None:
         words = _(
             "A run is {state}. The runtime can be changed once nothing runs or waits for an answer."
         )
-        raise ValidationError({"runtime": words.format(state=live.get_status_display().lower())})
+        raise AgentBusy({"runtime": words.format(state=live.get_status_display().lower())})
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:

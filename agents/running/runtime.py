@@ -47,6 +47,19 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Remembered:
+    """What was decided in a session before this turn, and what is still open, each oldest first.
+
+    The entries are JSON; docs/markers.md describes them. The numbers say how many more there are.
+    """
+
+    decided: tuple[dict[str, Any], ...] = ()
+    still_open: tuple[dict[str, Any], ...] = ()
+    decided_left_out: int = 0
+    open_left_out: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Turn:
     """A claimed run: what to do, and the epoch that proves the claim.
 

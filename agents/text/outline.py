@@ -16,6 +16,15 @@ def outline(values: Mapping[str, Json]) -> str:
     return "\n".join(_lines(values, 0))
 
 
+def write_value(value: Json) -> str:
+    """Return a text as it is, a list or an object as an outline, and anything else as JSON."""
+    if isinstance(value, dict) and value:
+        return outline(value)
+    if isinstance(value, list) and value:
+        return "\n".join(line for one in value for line in _entry("-", one, 0))
+    return _written(value)
+
+
 def _lines(values: Mapping[str, Json], depth: int) -> Iterator[str]:
     for name, value in values.items():
         yield from _entry(f"{'  ' * depth}- {name}:", value, depth)

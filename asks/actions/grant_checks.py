@@ -93,7 +93,9 @@ class _Approval:
 
 def _approvals_of(ask: Ask) -> Iterator[_Approval]:
     """Yield the approvals of an ask: its verdict's, or those of everybody who voted for it."""
-    verdict = Verdict.objects.select_related("decided_by").get(ask=ask)
+    verdict = Verdict.objects.select_related("decided_by").filter(pk=ask.verdict_id or 0).first()
+    if verdict is None:
+        return
     if not terms.terms_of(ask).many_decide:
         yield _Approval(verdict)
         return

@@ -13,10 +13,12 @@ from agents.db.expressions import ClockNow
 from agents.lifecycle import RunStatus, SessionState
 from agents.locking import lock_first_session
 from agents.models import Run, Session
+from agents.text import key_order
+from agents.text.canonical_json import Json
 from asks import raising
-from asks.actions import grant_ends
+from asks.actions import binding, grant_ends
 from asks.drafts import AskDraft, OptionDraft
-from asks.models import Effect, EffectEnd, Redemption
+from asks.models import Effect, EffectEnd, Grant, Redemption
 
 BATCH = 100
 #: How long an effect that belongs to no run may take before a person is asked about it.
@@ -89,5 +91,11 @@ def _draft(redemption: Redemption) -> AskDraft:
         ),
         options=_options(),
         free_text=True,
-        context={"operation": grant.operation, "params": grant.params},
+        context={"operation": grant.operation, "params": _params(grant)},
     )
+
+
+def _params(grant: Grant) -> Json:
+    """Return the params of a grant, in the order of the call that was approved."""
+    gate = binding.gate_of(grant.ask) if grant.ask else None
+    return key_order.in_order(grant.params, gate.params_order) if gate else grant.params

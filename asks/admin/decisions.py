@@ -7,6 +7,9 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,6 +21,7 @@ from asks.admin import authority, ledger, policies  # noqa: F401  registers page
 from asks.admin.exports import Exported
 from asks.admin.filters import OperationFilter, WaitingFilter, with_waiting
 from asks.admin.redacted import Redacted
+from asks.lifecycle import AskStatus
 from asks.models import Ask, Gate, Option, Refusal, Verdict
 
 
@@ -40,10 +44,18 @@ class VerdictTable(AuditedTable):
     show_change_link = True
 
 
+def receipt_link(ask: Ask, *, hidden: bool) -> SafeString | str:
+    """Return a link to the receipt of a closed ask; a dash for one that is open or hidden."""
+    if hidden or ask.status == AskStatus.OPEN:
+        return "-"
+    return format_html('<a href="{}">{}</a>', reverse("receipt", args=[ask.pk]), _("Receipt"))
+
+
 @admin.register(Ask)
 class AskAdmin(Redacted):
     list_display = (
         "__str__",
+        "receipt",
         linked("agent"),
         linked("session"),
         "kind",
@@ -60,12 +72,18 @@ class AskAdmin(Redacted):
     ordering = ("-id",)
     exclude = ("prompt_html",)
     inlines = (GateTable, OptionTable, VerdictTable)
+    readonly_fields = (*Redacted.readonly_fields, "receipt")  # type: ignore[assignment]
+
+    @admin.display(description=gettext_lazy("receipt"))
+    def receipt(self, ask: Ask) -> SafeString | str:
+        return receipt_link(ask, hidden=getattr(ask, "is_hidden", False))
 
 
 @admin.register(Verdict)
 class VerdictAdmin(Exported, Redacted):
     list_display = (
         "__str__",
+        "receipt",
         linked("decided_by"),
         linked("ask"),
         "agent",
@@ -95,6 +113,12 @@ class VerdictAdmin(Exported, Redacted):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return with_waiting(super().get_queryset(request))
+
+    readonly_fields = (*Redacted.readonly_fields, "receipt")  # type: ignore[assignment]
+
+    @admin.display(description=gettext_lazy("receipt"))
+    def receipt(self, verdict: Verdict) -> SafeString | str:
+        return receipt_link(verdict.ask, hidden=getattr(verdict, "is_hidden", False))
 
     @admin.display(description=gettext_lazy("agent"), ordering="ask__agent__slug")
     def agent(self, verdict: Verdict) -> str:

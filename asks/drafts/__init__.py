@@ -46,7 +46,8 @@ class AskDraft:
     """A question to raise.
 
     ``request_key`` is the protocol's name for it, unique in the session: raising it again does
-    nothing. Without options the answer is text, whatever ``free_text`` says.
+    nothing. Without options the answer is text, whatever ``free_text`` says. ``by_words``: the
+    protocol has no names for its questions, so the same words are the same question.
     """
 
     request_key: str
@@ -57,3 +58,4 @@ class AskDraft:
     action: ActionDraft | None = None
     context: dict[str, Any] = field(default_factory=dict)
     expires_in: timedelta | None = None
+    by_words: bool = False

@@ -123,3 +123,9 @@ class Retraction(models.Model):
 
     def __str__(self) -> str:
         return f"retraction of verdict {self.verdict_id}"
+
+    @property
+    def answer(self) -> str:
+        """What was pressed: an option's label, or a text."""
+        label = self.vote.option_label if self.vote else self.verdict.option_label
+        return label or self.verdict.text

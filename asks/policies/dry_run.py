@@ -86,10 +86,16 @@ def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
         yield f"{_asking(before)} → {_asking(after)} ({after.why})"
     if before.money_critical != after.money_critical:
         yield _("money-critical") if after.money_critical else _("no longer money-critical")
+    if _is_dangerous(before) != _is_dangerous(after):
+        yield _("destructive") if _is_dangerous(after) else _("no longer destructive")
     for name in Terms.model_fields:
         was, now = _words(before.terms, name), _words(after.terms, name)
         if was != now and after.asks:
             yield f"{name.replace('_', ' ')}: {was} → {now}"
+
+
+def _is_dangerous(ruling: Ruling) -> bool:
+    return ruling.rule is not None and bool(ruling.rule.danger)
 
 
 def _asking(ruling: Ruling) -> str:

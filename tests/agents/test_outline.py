@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.text.canonical_json import Json
 from agents.text.key_order import in_order, order_of
-from agents.text.outline import DEEPEST, outline
+from agents.text.outline import DEEPEST, outline, write_value
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
@@ -35,6 +35,20 @@ def test_nested_values_are_written_as_a_person_would() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("a: true", "a: true"),
+        (True, "true"),
+        ([], "[]"),
+        ([True, {"a": None}], "- true\n-\n  - a: null"),
+        ({"a": [1]}, "- a:\n  - 1"),
+    ],
+)
+def test_a_value_alone_is_written_as_a_person_would(value: Json, written: str) -> None:
+    assert write_value(value) == written
+
+
 def test_what_is_nested_too_deep_is_written_as_json() -> None:
     deep: Json = True
     for _ in range(100):
@@ -44,6 +58,7 @@ def test_what_is_nested_too_deep_is_written_as_json() -> None:
     assert "True" not in lines[-1]
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_an_order_changes_no_value_and_is_kept(value: Json) -> None:
     stored = json.loads(json.dumps(value, sort_keys=True))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
@@ -14,13 +16,16 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from agents import messages
+from agents.models import Agent
 from asks import answering
 from asks.models import Ask, Grant
+from asks.retirement import retire_agent
 from tests.api import world
 from tests.api.calling import Answer, Caller
 from tests.api.world import Cast
 from workspace.api import openapi
 from workspace.api.operations import OPERATIONS
+from workspace.api.shapes import NoBody
 from workspace.api.urls import urlpatterns
 from workspace.protocols.common.http import MAX_BODY
 
@@ -42,7 +47,10 @@ def test_the_document_is_valid_openapi() -> None:
 def test_each_documented_path_is_an_address_and_the_other_way_round() -> None:
     routes = [str(pattern.pattern) for pattern in urlpatterns if pattern.name]
     routes.remove("openapi.json")
-    found = {"/api/" + route.replace("<int:", "{").replace(">", "}") for route in routes}
+    found = {
+        "/api/" + route.replace("<slug:", "{").replace("<int:", "{").replace(">", "}")
+        for route in routes
+    }
     assert resolve("/api/asks").url_name == "api_listAsks"
     assert found == set(DOCUMENT["paths"])
 
@@ -98,7 +106,7 @@ class Scene:
         self.cast, self.method, self.path = cast, method, path
         self.ask = world.asked(cast.agent, world.approval())
         self.caller = Caller(world.key_of(cast.owner))
-        self.place = {"ask_id": self.ask.pk, "session_id": self.ask.session_id}
+        self.place: dict[str, Any] = {"ask_id": self.ask.pk, "session_id": self.ask.session_id}
         self.query = ""
         if "grant_id" in path:
             self.place["grant_id"] = granted(cast).pk
@@ -108,11 +116,32 @@ class Scene:
         if path.endswith("/withdraw"):
             self.body = {}
         self.headers: dict[str, str] = {}
+        if "/agents" in path:
+            self._with_agent(cast, path)
+
+    def _with_agent(self, cast: Cast, path: str) -> None:
+        """Call as an owner who may decide what runs, on an agent that the operation may change."""
+        cast.owner.user_permissions.add(Permission.objects.get(codename="add_agent"))
+        self.caller = Caller(world.key_of(cast.owner, scopes=("agent:edit",)))
+        self.place["slug"] = cast.agent.slug
+        self.body = {}
+        if path.endswith("/agents"):
+            self.body = {"slug": "fresh", "runtime": "still"}
+        elif path.endswith("{slug}"):
+            self.body = {"version": 1, "mission": "Sort."}
+        elif path.endswith("/owners"):
+            self.body = {"version": 1, "add": [cast.stranger.username]}
+        elif path.endswith("/restore"):
+            retire_agent(agent_id=cast.agent.pk, by=cast.owner)
 
     def call(self) -> Answer:
         path = self.path.format(**self.place) + self.query
         if self.method == "GET":
             return self.caller.get(path, **self.headers)
+        if self.method == "PATCH":
+            body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+            headers = {"Content-Type": "application/json", **self.headers}
+            return self.caller.send("PATCH", path, body, headers=headers)
         return self.caller.post(path, self.body, **self.headers)
 
 
@@ -133,7 +162,7 @@ def _no_scope(scene: Scene) -> None:
 
 
 def _missing(scene: Scene) -> None:
-    scene.place = {"ask_id": 10**12, "session_id": 10**12, "grant_id": 10**12}
+    scene.place = {"ask_id": 10**12, "session_id": 10**12, "grant_id": 10**12, "slug": "missing"}
 
 
 def _no_json_wanted(scene: Scene) -> None:
@@ -145,6 +174,10 @@ def _conflict(scene: Scene) -> None:
     if "grant_id" in scene.place:
         session = Grant.objects.get(pk=scene.place["grant_id"]).session_id
         messages.post_message(session_id=session, by=scene.cast.owner, text="Wait.")
+    if scene.path.endswith("/restore"):
+        Agent.objects.update(lifecycle="active")
+    elif "/agents" in scene.path:
+        Agent.objects.update(version=2, lifecycle="retired")
     echo = world.echo_of(scene.ask)
     answering.answer_ask(ask_id=scene.ask.pk, by=scene.cast.colleague, option="no", echo=echo)
     scene.query = "?after=999999" if scene.path.endswith("/events") else ""
@@ -225,6 +258,13 @@ FIELDS = {
         },
     ),
 }
+FIELDS |= {
+    "version": st.integers(0, 3) | JSON,
+    **dict.fromkeys(("name", "slug", "mission", "runtime"), st.text() | JSON),
+    "settings": st.dictionaries(st.sampled_from(["command", "env"]) | st.text(), JSON) | JSON,
+    "wake_policy": st.dictionaries(st.sampled_from(["kind", "cron"]) | st.text(), JSON) | JSON,
+    **dict.fromkeys(("add", "add_groups", "remove"), st.lists(st.text()) | JSON),
+}
 BODIES = st.fixed_dictionaries({}, optional=FIELDS) | JSON
 QUERIES = st.dictionaries(
     st.sampled_from(["status", "kind", "agent", "session", "after", "limit", "more"])
@@ -234,10 +274,18 @@ QUERIES = st.dictionaries(
 )
 
 
+#: A paused or retired agent would ask nothing more.
+THAT_LEAVE_THE_AGENT = [
+    one for one in OPERATIONS if not (one.path.startswith("agents/") and one.body is NoBody)
+]
+
+
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(operation=st.sampled_from(OPERATIONS), body=BODIES, query=QUERIES, there=st.booleans())
+@given(
+    operation=st.sampled_from(THAT_LEAVE_THE_AGENT), body=BODIES, query=QUERIES, there=st.booleans()
+)
 def test_whatever_is_sent_is_answered_as_documented(
     cast: Cast, operation: Any, body: object, query: dict[str, str], *, there: bool
 ) -> None:
@@ -245,10 +293,13 @@ def test_whatever_is_sent_is_answered_as_documented(
     ask = Ask.objects.filter(agent=cast.agent, status="open").first() or world.asked(
         cast.agent, world.approval()
     )
-    caller = Caller(world.key_of(cast.owner))
-    ids = {"ask_id": ask.pk, "session_id": ask.session_id} if there else _NOWHERE
+    scopes = ("run:read", "ask:answer", "agent:edit")
+    caller = Caller(world.key_of(cast.owner, scopes=scopes))
+    ids: dict[str, Any] = {"ask_id": ask.pk, "session_id": ask.session_id} if there else _NOWHERE
     if "grant_id" in operation.path:
         ids = {"grant_id": granted(cast).pk if there else 10**15}
+    if "{slug}" in operation.path:
+        ids = {"slug": cast.agent.slug if there else "missing"}
     path = "/api/" + operation.path.format(**ids)
     if operation.method == "GET":
         response = caller.client.get(
@@ -256,7 +307,8 @@ def test_whatever_is_sent_is_answered_as_documented(
         )
         said = Answer(response.status_code, dict(response.headers), response.content)
     else:
-        said = caller.post(path, body)
+        headers = {"Content-Type": "application/json"}
+        said = caller.send(operation.method, path, json.dumps(body).encode(), headers)
     checked(operation.method, f"/api/{operation.path}", said)
 
 

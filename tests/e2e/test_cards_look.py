@@ -26,6 +26,18 @@ UNFOLD = """
 document.querySelectorAll("[data-unfold]:not([hidden])").forEach(it => it.click());
 document.querySelectorAll(".bound details").forEach(it => it.open = true);
 """
+#: By how many pixels the last number of each list is wider than the room in front of its items.
+CUT = """
+Array.from(document.querySelectorAll(".words ol"), (list) => {
+  const style = getComputedStyle(list);
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  const left = (node) => node.getBoundingClientRect().left;
+  const room = left(list.firstElementChild) - left(list.closest(".words"));
+  const last = `${list.start + list.children.length - 1}. `;
+  return style.listStylePosition === "inside" ? 0 : pen.measureText(last).width - room;
+})
+"""
 OLD = "def pay(amount):\n    # in euros\n    total = amount * 1.19\n    return send(total, 'EUR')\n"
 NEW = OLD.replace("pay(amount)", "pay(amount, rate=1.19)").replace("1.19\n", "rate   \n")
 LONG_OLD = "".join(f"line {n}: the same words again and again\n" for n in range(60))
@@ -127,3 +139,14 @@ def test_a_fold_opens_with_the_keyboard(page: Page, owner: User, sign_in: SignIn
     expect(fold.locator(".lines")).to_be_hidden()
     fold.locator("summary").press("Enter")
     expect(fold.locator(".lines")).to_be_visible()
+
+
+def test_no_number_of_a_list_is_cut(page: Page, owner: User, sign_in: SignIn) -> None:
+    lists = ("\n".join(f"{n}. step" for n in range(1, most + 1)) for most in (12, 120))
+    drafts = [world.question(f"k{n}", text) for n, text in enumerate(lists)]
+    world.turn(world.agent_of(owner), *drafts, world.question("k9", "98765. step\n98766. step"))
+    sign_in(owner)
+    page.goto("/")
+    cut = page.evaluate(CUT)
+    assert len(cut) >= 3
+    assert max(cut) <= 0

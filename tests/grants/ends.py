@@ -18,7 +18,8 @@ from agents.db.expressions import database_now
 from agents.lifecycle import Outcome
 from agents.mending.editing import AgentEdit, edit_agent
 from agents.models import Agent
-from asks import delegation, taking_back
+from asks import delegation
+from asks.actions import taking_back
 from asks.drafts import ActionDraft
 from asks.models import Grant
 from asks.policies import versions

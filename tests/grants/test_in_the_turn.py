@@ -15,8 +15,8 @@ from agents.lifecycle import Outcome
 from agents.locking import lock_session
 from agents.models import Agent, Run
 from agents.running.runtime import Turn
-from asks import delegation, taking_back
-from asks.actions import grants
+from asks import delegation
+from asks.actions import grants, taking_back
 from asks.actions.grants import Begun
 from asks.actions.interrupted import ask_about_interrupted
 from asks.answering import answer_ask

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def connect(owner: User, runtime: str, settings: object) -> Agent:
     text = settings if isinstance(settings, str) else json.dumps(settings)
     named = ["--owner", owner.get_username(), "--runtime", runtime, "--options", text]
-    call_command("agent", "connect", "reviewer", *named, "--start", verbosity=0)
+    call_command("agent", "connect", "reviewer", *named, "--start", "--insist", verbosity=0)
     return Agent.objects.get(slug="reviewer")
 
 

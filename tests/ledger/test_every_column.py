@@ -14,7 +14,8 @@ from django.db import DataError, IntegrityError, models
 from agents import messages
 from agents.db.expressions import database_now
 from agents.models import Agent
-from asks import answering, backlog, delegation, taking_back, withdrawing
+from asks import answering, backlog, delegation, withdrawing
+from asks.actions import taking_back
 from asks.deadlines import expiry
 from asks.deadlines.extension import extend_deadline
 from asks.deadlines.nudges import send_due_nudges

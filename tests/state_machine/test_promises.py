@@ -33,6 +33,9 @@ BREAK = {
         "DROP INDEX one_live_run_per_session; UPDATE agents_run SET status = 'queued', ended_at = NULL"
     ],
     "a queued run has a job, and may work": ["DELETE FROM procrastinate_jobs"],
+    "a session is held exactly while an answer can be taken back": [
+        "UPDATE agents_session SET held_until = now() + interval '5 seconds'"
+    ],
     "the open asks of a session and of a run are counted": [
         "UPDATE agents_session SET open_asks = 7",
         "UPDATE agents_run SET open_asks = 7",

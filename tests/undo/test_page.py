@@ -19,7 +19,7 @@ from agents.models import Session
 from asks.lifecycle import AskStatus
 from asks.models import Ask, Retraction, UndoWindow, Verdict
 from tests.factories import AskFactory
-from tests.undo.world import pass_window, press
+from tests.undo.world import pass_window, press, take_back, wait_out
 from workspace.accounts import undo_preference
 from workspace.models import UndoPreference
 
@@ -181,3 +181,15 @@ def test_retracted_answers_are_no_decisions(browser_of_olga: Client, asked: Ask)
     browser_of_olga.post(f"/verdicts/{Verdict.objects.get().pk}/take-back")
     assert f"/asks/{asked.pk}/" not in browser_of_olga.get("/decisions/").content.decode()
     assert browser_of_olga.get(f"/decisions/{asked.pk}/receipt/").status_code == 404
+
+
+def test_the_receipt_names_what_was_taken_back_before(
+    browser_of_olga: Client, asked: Ask, owner: User
+) -> None:
+    take_back(press(asked, owner), owner)
+    press(asked, owner, "us")
+    wait_out(asked.session)
+    receipt = browser_of_olga.get(f"/decisions/{asked.pk}/receipt/").content.decode()
+    assert "Taken back before" in receipt
+    assert "EU ledger" in receipt.partition("Taken back before")[2]
+    assert "The ledger is broken" not in receipt

@@ -66,8 +66,10 @@ def create_key(
     """Create a key; return it and its token, which is not stored. Raises ValidationError."""
     if person is not None and agent is not None and not _owns(person, agent):
         raise ValidationError({"person": f"{person.get_username()} does not own {agent.slug}."})
-    if Scope.ASK_ANSWER in scopes and person is None:
-        raise ValidationError({"scopes": "Only a key of a person may hold ask:answer."})
+    persons = [scope.value for scope in (Scope.ASK_ANSWER, Scope.AGENT_EDIT) if scope in scopes]
+    if persons and person is None:
+        only = f"Only a key of a person may hold {' or '.join(persons)}."
+        raise ValidationError({"scopes": only})
     prefix = secrets.token_hex(6)
     token = f"ny_{prefix}_{secrets.token_urlsafe(32)}"
     key = ApiKey(

@@ -31,7 +31,7 @@ class Call:
     """A request that passed all checks. ``query`` and ``body`` have the operation's shapes."""
 
     key: ApiKey
-    ids: dict[str, int]
+    ids: dict[str, Any]
     query: Any
     body: Any
 
@@ -69,7 +69,7 @@ def serve_operations(operations: Sequence[Operation]) -> SyncView:
     methods = [operation.method for operation in operations]
 
     @API.takes(*methods, *(["HEAD"] if "GET" in methods else []))
-    def view(request: HttpRequest, **ids: int) -> HttpResponse:
+    def view(request: HttpRequest, **ids: int | str) -> HttpResponse:
         return _answer(request, operations, ids)
 
     return view
@@ -85,7 +85,7 @@ API = HttpDoor(problem_of_request, _finish)
 
 
 def _answer(
-    request: HttpRequest, operations: Sequence[Operation], ids: dict[str, int]
+    request: HttpRequest, operations: Sequence[Operation], ids: dict[str, Any]
 ) -> HttpResponse:
     operation = _operation(request, operations)
     check_accept(request)
@@ -121,7 +121,7 @@ def _is_refused(params: str) -> bool:
     return any(part.startswith("q=") and part[2:].strip("0.") == "" for part in fields)
 
 
-def _key(request: HttpRequest, operation: Operation, ids: dict[str, int]) -> ApiKey:
+def _key(request: HttpRequest, operation: Operation, ids: dict[str, Any]) -> ApiKey:
     try:
         return api_keys.require_key(request, *operation.scopes)
     except KeyRefused as refused:

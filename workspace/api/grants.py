@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from asks import refusals, taking_back
+from asks import refusals
+from asks.actions import taking_back
 from asks.answers import Answer
 from asks.models import Grant
 from asks.refusals import Refused

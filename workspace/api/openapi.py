@@ -68,8 +68,16 @@ def _operation(operation: Operation) -> Json:
 
 def _path_parameters(operation: Operation) -> list[Json]:
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
-    whole = {"type": "integer", "minimum": 0}
-    return [{"name": name, "in": "path", "required": True, "schema": whole} for name in names]
+    whole, word = {"type": "integer", "minimum": 0}, {"type": "string"}
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": word if name == "slug" else whole,
+        }
+        for name in names
+    ]
 
 
 def _query_parameters(operation: Operation) -> list[Json]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workspace.api import asks, grants, sessions, shapes
+from workspace.api.agent_operations import AGENT_OPERATIONS
 from workspace.api.door import Operation
 from workspace.models import Scope
 
@@ -10,6 +11,7 @@ READ = (Scope.RUN_READ.value, Scope.ASK_ANSWER.value)
 ANSWER = (Scope.ASK_ANSWER.value,)
 
 OPERATIONS = (
+    *AGENT_OPERATIONS,
     Operation(
         method="GET",
         path="asks",

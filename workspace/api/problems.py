@@ -28,6 +28,10 @@ MalReason = Literal[
     "malformed",
     "shape",
     "cursor_ahead",
+    "changed",
+    "unfit",
+    "busy",
+    "state",
     "too_many_attempts",
     "unavailable",
 ]

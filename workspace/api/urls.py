@@ -40,7 +40,7 @@ def _patterns() -> list[URLPattern]:
         by_path.setdefault(operation.path, []).append(operation)
     return [
         path(
-            route.replace("{", "<int:").replace("}", ">"),
+            route.replace("{slug}", "<slug:slug>").replace("{", "<int:").replace("}", ">"),
             serve_operations(operations),
             name=f"api_{operations[0].name}",
         )
@@ -51,5 +51,5 @@ def _patterns() -> list[URLPattern]:
 urlpatterns = [
     *_patterns(),
     path("openapi.json", document, name="api_openapi"),
-    re_path(r"^.*\Z", nothing),
+    re_path(r"^[\s\S]*\Z", nothing),
 ]

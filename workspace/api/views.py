@@ -93,7 +93,7 @@ def session_shape(row: Session) -> shapes.SessionShape:
         live_run=live,
         last_outcome=row.last_outcome,
         last_seq=row.last_seq,
-        wake_at=row.wake_at,
+        wake_at=row.held_until or row.wake_at,
         created_at=row.created_at,
     )
 

@@ -13,12 +13,13 @@ from agents.models import Agent
 
 
 class Scope(models.TextChoices):
-    """What a key may do. Only a person's key may hold ``ask:answer``."""
+    """What a key may do. Only a person's key may hold ``ask:answer`` or ``agent:edit``."""
 
     RUN_CREATE = "run:create", "Start runs"
     RUN_READ = "run:read", "Read sessions, runs and asks"
     ASK_CREATE = "ask:create", "Raise asks"
     ASK_ANSWER = "ask:answer", "Answer and withdraw asks"
+    AGENT_EDIT = "agent:edit", "Connect and change agents"
 
 
 class ApiKey(models.Model):
@@ -63,6 +64,10 @@ class ApiKey(models.Model):
             models.CheckConstraint(
                 condition=~Q(scopes__contains=["ask:answer"]) | Q(person__isnull=False),
                 name="only_a_person_answers",
+            ),
+            models.CheckConstraint(
+                condition=~Q(scopes__contains=["agent:edit"]) | Q(person__isnull=False),
+                name="only_a_person_changes_agents",
             ),
             models.CheckConstraint(
                 condition=Q(person__isnull=False) | Q(agent__isnull=False),

@@ -22,10 +22,10 @@ from asks.ledger.agent_records import changes_of
 from asks.models import Grant
 from asks.queue import queries
 from asks.retirement import restore_agent
-from workspace.pages.agent_form import AgentForm
-from workspace.pages.agent_wording import wake_in_words
+from workspace.pages.authority.grants import live_facts
 from workspace.pages.given_up import given_up_of
-from workspace.pages.grants import live_facts
+from workspace.pages.mending.agent_form import AgentForm
+from workspace.pages.mending.agent_wording import wake_in_words
 from workspace.pages.mending.editing import runtime_in
 from workspace.pages.owner_request import OwnerRequest, page_of, render_page
 from workspace.pages.standing import started_words, with_standing
@@ -46,6 +46,8 @@ def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
     Somebody who may change every agent, but does not own this one, sees its settings only.
     """
     found = _with_home(request).filter(slug=slug).first()
+    if found is None and (thread := _thread_to_read(request, slug)):
+        return redirect("session", thread)
     if found is None:
         return _show_settings(request, slug)
     home = found.sessions.select_related("agent").filter(is_home=True).first()
@@ -65,6 +67,14 @@ def show_agent(request: OwnerRequest, slug: str) -> HttpResponse:
         decided=list(queries.decided_asks(request.user).filter(agent=found)[:5]),
         changes=changes_of(found, most=5),
     )
+
+
+def _thread_to_read(request: OwnerRequest, slug: str) -> int | None:
+    """Return the session whose thread somebody reads who answers its questions, but owns nothing."""
+    if request.user.has_perm("agents.change_agent"):
+        return None
+    asks = access.asks_of(request.user).filter(agent__slug=slug).order_by("-pk")
+    return asks.values_list("session_id", flat=True).first()
 
 
 def _show_settings(request: OwnerRequest, slug: str) -> HttpResponse:

@@ -49,7 +49,7 @@ def show_queue(request: OwnerRequest) -> HttpResponse:
         quiet=quiet[:QUIET],
         more_quiet=len(quiet) > QUIET,
         notices=queue_places.notices(request.user),
-        pane=_pane_of_first(places, blocked),
+        pane=_pane_of_first(request, places, blocked),
     )
 
 
@@ -66,16 +66,19 @@ def _page(request: OwnerRequest) -> tuple[KeysetPage | None, list[CardPlace]]:
 @require_safe
 def show_session_pane(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/pane: show another card's pane as the reader moves through the queue."""
-    mine = access.sessions_of(request.user).select_related("agent")
-    found = get_object_or_404(mine, pk=session_id)
-    pane = pane_of(found.pk) or SessionPane(found, [])
+    pane = pane_of(session_id, request.user)
+    if pane is None:
+        mine = access.sessions_of(request.user).select_related("agent")
+        pane = SessionPane(get_object_or_404(mine, pk=session_id), [])
     return render(request, "parts/pane.html", {"pane": pane})
 
 
-def _pane_of_first(places: Sequence[CardPlace], blocked: list[Session]) -> SessionPane | None:
+def _pane_of_first(
+    request: OwnerRequest, places: Sequence[CardPlace], blocked: list[Session]
+) -> SessionPane | None:
     """Return the pane of the first card."""
     first = [place.session_id for place in places[:1]] or [session.pk for session in blocked[:1]]
-    return pane_of(first[0]) if first else None
+    return pane_of(first[0], request.user) if first else None
 
 
 def _cards(request: OwnerRequest, places: Sequence[CardPlace], blocked: list[Session]) -> list[str]:

@@ -16,7 +16,7 @@ from agents.models import InboxItem
 from asks import access
 from asks.ledger import verify
 from asks.lifecycle import AskStatus
-from asks.models import Anchor, Ask, Grant, LedgerRecord
+from asks.models import Anchor, Ask, Grant, LedgerRecord, Retraction
 from asks.queue import queries
 from workspace.pages.cards.facts import facts_of, with_past
 from workspace.pages.cards.rules import with_votes
@@ -56,8 +56,8 @@ class ReceiptProof:
 
 @require_safe
 def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
-    """GET /decisions/<ask id>/receipt/: show a closed ask's receipt to the owners of its agent."""
-    mine = access.asks_of(request.user).filter(pk=ask_id).exclude(status=AskStatus.OPEN)
+    """GET /decisions/<ask id>/receipt/: show a closed ask's receipt to its readers and to auditors."""
+    mine = access.receipts_of(request.user).filter(pk=ask_id)
     ask = with_past(queries.with_card_facts(mine)).first()
     if ask is None:
         raise Http404
@@ -69,14 +69,25 @@ def show_receipt(request: OwnerRequest, ask_id: int) -> HttpResponse:
         "decisions",
         ask=facts_of(ask),
         found=ask,
+        is_mine=access.asks_of(request.user).filter(pk=ask_id).exists(),
+        runs_mine=access.sessions_of(request.user).filter(pk=ask.session_id).exists(),
         verdict=verdict,
         via=DOORS.get(verdict.via, verdict.via) if verdict else "",
         waited=age_in_words(ask.closed_at - ask.opened_at) if ask.closed_at else "",
         carried=_carried(ask),
         grant=_grant(ask),
         refusals=list(ask.refusals.select_related("by").order_by("pk")),
+        retractions=_retractions(ask),
         proof=_proof(ask),
     )
+
+
+def _retractions(ask: Ask) -> list[Retraction]:
+    """Return the answers that were taken back before this decision, oldest first."""
+    if not ask.retracted:
+        return []
+    taken = Retraction.objects.filter(verdict__ask=ask).order_by("pk")
+    return list(taken.select_related("by", "verdict", "vote"))
 
 
 def _grant(ask: Ask) -> Grant | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect
@@ -31,8 +32,11 @@ PAGE = 200
 @require_safe
 def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
     """GET /sessions/<id>/[?before=seq]: show the newest events, or those before one."""
-    found = _find(request, session_id)
     before = _number(request.GET.get("before"))
+    found = _mine(request).filter(pk=session_id).first()
+    if found is None:
+        return _show_up_to_the_question(request, session_id, before)
+    with_standing([found], request.user)
     events = _thread(found, before)
     mine = queries.open_asks(request.user).filter(session=found)
     csrf = get_token(request)
@@ -43,6 +47,28 @@ def show_session(request: OwnerRequest, session_id: int) -> HttpResponse:
         session=found,
         events=events,
         live=before is None,
+        earlier=events[0].seq if events and events[0].seq > 1 else None,
+        cards=markup.ask_cards(places.places_of(mine), csrf=csrf, reader=request.user),
+    )
+
+
+def _show_up_to_the_question(
+    request: OwnerRequest, session_id: int, before: int | None
+) -> HttpResponse:
+    """Show the thread to somebody who answers a question of it, to be read only."""
+    until = access.readable_until(request.user, session_id)
+    if until is None:
+        raise Http404
+    found = Session.objects.select_related("agent").get(pk=session_id)
+    events = _thread(found, min(before or until + 1, until + 1))
+    mine = queries.open_asks(request.user).filter(session=found)
+    csrf = get_token(request)
+    return render_page(
+        request,
+        "thread",
+        "needs_you",
+        session=found,
+        events=events,
         earlier=events[0].seq if events and events[0].seq > 1 else None,
         cards=markup.ask_cards(places.places_of(mine), csrf=csrf, reader=request.user),
     )
@@ -155,9 +181,12 @@ post_session_stop = _steer_session(
 )
 
 
+def _mine(request: OwnerRequest) -> QuerySet[Session]:
+    return access.sessions_of(request.user).select_related("agent")
+
+
 def _find(request: OwnerRequest, session_id: int) -> Session:
-    mine = access.sessions_of(request.user).select_related("agent")
-    return with_standing([get_object_or_404(mine, pk=session_id)], request.user)[0]
+    return with_standing([get_object_or_404(_mine(request), pk=session_id)], request.user)[0]
 
 
 def _thread(found: Session, before: int | None) -> list[Event]:

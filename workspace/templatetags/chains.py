@@ -6,7 +6,7 @@ from django import template
 
 from agents.models import Session
 from asks.models import Grant
-from workspace.pages.grants import live_facts
+from workspace.pages.authority.grants import live_facts
 from workspace.pages.run_chain import ChainFacts, chain_of
 
 register = template.Library()

@@ -19,7 +19,7 @@ def connect(owner: User, **settings: Any) -> None:
     call_command(
         "agent",
         *("connect", "there", "--owner", owner.username, "--runtime", "eve-remote"),
-        *("--options", json.dumps(settings)),
+        *("--options", json.dumps(settings), "--insist"),
     )
 
 

@@ -120,6 +120,7 @@ def test_pairs_of_objects_are_changes_of_json_and_nested_pairs_too() -> None:
     assert "hl-k" in "".join(map(str, nested[0].block.folds[0].groups))  # type: ignore[union-attr]
 
 
+@settings(deadline=None)
 @given(
     st.text("ab\n ", max_size=60),
     st.text("ab\n ", max_size=60),
@@ -130,6 +131,7 @@ def test_a_change_shows_every_line_of_both_texts(before: str, now: str, language
     assert (old, new) == (before.splitlines(), now.splitlines())
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from("abcd"), max_size=30), st.lists(st.sampled_from("abcd"), max_size=30)
 )
@@ -172,6 +174,7 @@ def test_the_format_of_apply_patch_is_a_patch_too() -> None:
     assert [line for line in new if line.startswith("***")] == ["*** Begin Patch", "*** End Patch"]
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(),
@@ -212,7 +215,7 @@ def test_the_language_comes_from_the_path_or_the_name(
     assert language_of(name, path, text) == language
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(LANGUAGES)), st.text(max_size=80))
 def test_colours_change_no_character(language: str, text: str) -> None:
     lines = coloured_lines(text, language)
@@ -300,6 +303,15 @@ def test_a_changed_call_shows_a_long_text_as_one_change(as_owner: Client, owner:
     assert [(row.sign, row.name) for row in found] == [("±", "body"), ("", "n")]
     assert found[0].block is not None
     assert found[0].block.size == "1 line removed, 1 line added"
+
+
+def test_an_argument_that_only_one_side_has_is_shown_as_what_it_is_too() -> None:
+    found = rows({"n": 1, "patch": PATCH}, {"n": 1, "script": "#!/bin/sh\nls\n"})
+    assert [(row.sign, row.name, row.block is not None) for row in found] == [
+        ("", "n", False),
+        ("+", "patch", True),
+        ("-", "script", True),
+    ]
 
 
 def test_a_long_code_folds_after_its_first_lines() -> None:

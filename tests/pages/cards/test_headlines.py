@@ -75,6 +75,7 @@ def test_a_tool_names_the_deed_where_the_policy_does_not(as_owner: Client, owner
         ({"a": {"b": 1}, "n": 2, "t": True, "l": [1]}, "refund: n 2, t true"),
         ({"command": "rm -rf /\nls"}, "refund: command rm -rf / …"),
         ({"to": "x", "content": "a\nb"}, "refund: to x"),
+        ({"old_string": "a", "path": "x.py", "new_string": "b"}, "refund: path x.py"),
         ({}, "refund"),
         (None, "refund"),
         ("all", "refund: all"),
@@ -98,6 +99,15 @@ def test_hostile_arguments_stay_text(as_owner: Client, owner: User) -> None:
     shown_words = "</bdi><script>x</script>⟦U+202E⟧{amount} approved"
     assert headline(article) == f"Refund 48.00 EUR to {shown_words}"
     assert not article.one("p", class_="card__deed").all("script")
+
+
+def test_a_value_from_right_to_left_moves_no_amount(as_owner: Client, owner: User) -> None:
+    rule = {"approve_label": "Pay {customer} {amount}", "headline": "Pay {customer} {amount}"}
+    params = {"amount": 48, "customer": "\u05d0\u05d1 99"}
+    _ask, article = shown(as_owner, owner, params, **rule)
+    assert buttons(article) == ["Approve once", "Reject"]
+    values = article.one("p", class_="card__deed").all("bdi")
+    assert [value.words for value in values] == ["\u05d0\u05d1 99", "48"]
 
 
 def test_what_the_agent_writes_is_never_the_headline(as_owner: Client, owner: User) -> None:

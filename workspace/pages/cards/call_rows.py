@@ -151,7 +151,8 @@ def _one(sign: str, name: str, value: object, path: str, depth: int) -> Iterator
     """Yield the rows of a value that only one side has."""
     inside = _inside(value)
     if not inside:
-        yield CallRow(sign, name, value_in_words(value), path, depth)
+        block = blocks.block_of(name, value, {})
+        yield CallRow(sign, name, value_in_words(value), path, depth, block=block)
         return
     yield CallRow(sign, name, _count(value), path, depth, is_group=True)
     for inner, part in inside:

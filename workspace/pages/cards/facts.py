@@ -15,6 +15,7 @@ from django.db.models import Count, F, OuterRef, Prefetch, QuerySet, Subquery
 from agents.models import Agent
 from agents.text import key_order
 from agents.text.canonical_json import Json
+from agents.text.outline import write_value
 from asks.actions import editing
 from asks.lifecycle import AskKind, Meaning, Style
 from asks.models import Ask, Gate, Option
@@ -22,7 +23,7 @@ from asks.policies import terms
 from asks.policies.terms import AskTerms
 from asks.policies.wording import WordingPart
 from workspace.pages.cards import headline, proposals
-from workspace.pages.cards.call_rows import CallRow, rows_of, value_in_words
+from workspace.pages.cards.call_rows import CallRow, rows_of
 from workspace.pages.cards.edit_form import EditField
 from workspace.pages.cards.rules import ChangeFacts, RuleFacts, changes_of, rules_of
 from workspace.templatetags.words import age
@@ -226,7 +227,7 @@ def _requested(context: dict[str, object]) -> dict[str, object]:
 
 
 def _in_words(values: dict[str, object]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value_in_words(value).rstrip("\n")) for name, value in values.items())
+    return tuple((name, write_value(value).rstrip("\n")) for name, value in values.items())
 
 
 def gate_facts(ask: Ask) -> Gate | None:

@@ -6,6 +6,7 @@ the operation and its first short arguments. Nothing here comes from what the ag
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -24,6 +25,7 @@ from asks.policies.wording import (
     text_of,
     value_in_line,
 )
+from workspace.pages.cards import blocks
 
 MOST_NAMED = 3
 """Arguments that a headline names where no template does."""
@@ -56,9 +58,12 @@ def _operation_and_arguments(operation: str, params: Json, said: str) -> Iterato
 
 def _first_scalars(params: Json, said: str) -> Iterator[tuple[str, str]]:
     """Yield the names and values of short arguments; a long one only if it comes first."""
-    members = params.items() if isinstance(params, dict) else [("", params)]
+    members = params if isinstance(params, dict) else {"": params}
+    changes = {name for pair in blocks.pairs_in(members) for name in pair}
     first = True
-    for name, value in members:
+    for name, value in members.items():
+        if name in changes:
+            continue  # the card shows the two ends together
         start = _first_line(value) if isinstance(value, str) else value
         line = None if value == said or isinstance(value, list) else value_in_line(start)
         if line is None:
@@ -78,13 +83,18 @@ def label_of(option: Option, offered: Iterable[Option], wording: Wording, params
     """Return the words of an option's button.
 
     They are the verb of the policy or the tool where just this option approves or rejects, otherwise
-    the option's own.
+    the option's own. A value written from right to left would move the amounts beside it, and a
+    button cannot set it apart.
     """
     templates = {Meaning.APPROVE: wording.approve_label, Meaning.DENY: wording.reject_label}
     template = templates.get(Meaning(option.meaning))
     alike = [one for one in offered if one.meaning == option.meaning]
     filled = fill_template(template, params) if template and len(alike) == 1 else None
-    return text_of(filled) if filled else option.label
+    return text_of(filled) if filled and not any(map(_runs_leftwards, filled)) else option.label
+
+
+def _runs_leftwards(part: WordingPart) -> bool:
+    return any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in part.text)
 
 
 def pressed_words(ask: Ask) -> str:

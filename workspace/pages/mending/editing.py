@@ -18,7 +18,7 @@ from asks.ledger.agent_records import RecordedChange, changes_of
 from asks.lifecycle import AskStatus
 from asks.models import Ask
 from asks.retirement import retire_agent
-from workspace.pages.agent_form import AgentForm
+from workspace.pages.mending.agent_form import AgentForm
 from workspace.pages.owner_request import OwnerRequest, render_page
 
 

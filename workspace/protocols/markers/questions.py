@@ -75,6 +75,7 @@ def draft_question(
         prompt=question.prompt,
         options=choice.options,
         free_text=choice.free_text or not choice.options,
+        by_words=True,
     )
     return ask, choice.ignored
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,16 @@ from agents.running.processes import (
     minimal_env,
     run_command,
 )
-from agents.running.runtime import Ended, Started, Turn, TurnEvent
+from agents.running.runtime import Ended, Remembered, Started, Turn, TurnEvent
+from asks.remembering import remember_asks
 from workspace.protocols.common.turn_settings import TurnEnded, settings_of
+from workspace.protocols.markers import turn_file
 from workspace.protocols.markers.instructions import closing_text
 from workspace.protocols.markers.output import OutputReader, output_reader_for
 from workspace.protocols.markers.permissions.approved_tools import VARIABLE as GRANTS
 from workspace.protocols.markers.permissions.grant_socket import Books, GrantsOfTurn, socket_for
 from workspace.protocols.markers.settings import MarkersSettings
+from workspace.protocols.markers.turn_file import VARIABLE as TURN
 
 
 class MarkersRuntime:
@@ -49,7 +53,12 @@ class MarkersRuntime:
 
     def show_prompt(self, turn: Turn) -> str:
         """Return the prompt that the turn's command would read."""
-        return write_capsule(turn, closing=closing_text(turn.agent.slug))
+        return _prompt(replace(turn, read=self.read_ahead(turn)))
+
+    def read_ahead(self, turn: Turn) -> Remembered:
+        """Read what was decided before, and what is still open."""
+        told = [given.data.get("ask_id") for given in turn.given if given.kind == "verdict"]
+        return remember_asks(turn.session_id, told=[one for one in told if isinstance(one, int)])
 
     async def take_turn(self, turn: Turn) -> AsyncGenerator[TurnEvent, None]:
         try:
@@ -84,11 +93,23 @@ async def _run(command: Command, reader: OutputReader) -> AsyncGenerator[TurnEve
 def _command(turn: Turn, settings: MarkersSettings, folder: Path, grants: str) -> Command:
     work = folder / "work"
     work.mkdir()
+    told = folder / "turn.json"
+    told.write_text(turn_file.turn_as_json(turn, _remembered(turn)), encoding="utf-8")
     return Command(
         argv=tuple(settings.command),
         cwd=settings.cwd or str(work),
-        env=minimal_env(settings.env_allow, {**settings.env, GRANTS: grants}),
-        stdin=write_capsule(turn, closing=closing_text(turn.agent.slug)),
+        env=minimal_env(settings.env_allow, {**settings.env, GRANTS: grants, TURN: str(told)}),
+        stdin=_prompt(turn),
         wall_clock_seconds=settings.wall_clock_seconds,
         output_limit_bytes=settings.output_limit_bytes,
     )
+
+
+def _prompt(turn: Turn) -> str:
+    closing = closing_text(turn.agent.slug)
+    return write_capsule(turn, closing=closing, remembered=_remembered(turn))
+
+
+def _remembered(turn: Turn) -> Remembered | None:
+    """Return what ``read_ahead`` read. Without it, the history tells of decisions."""
+    return turn.read if isinstance(turn.read, Remembered) else None

@@ -9,6 +9,7 @@ from agents.db.expressions import is_among
 from agents.db.statements import Prepared
 from agents.lifecycle import SessionState
 from agents.models import Event, Session
+from agents.text import key_order
 from asks.lifecycle import CONFIDENTIAL, AskKind, Meaning
 from asks.models import Ask, Option, Verdict
 from workspace.protocols.eve.models import EveSession
@@ -127,7 +128,7 @@ def _the_end(session_id: int) -> int | None:
 
 def request_of(ask: Ask, options: Iterable[Option]) -> LoggedRequest:
     """An ask as the protocol's InputRequest. What is confidential shows no more than its options."""
-    known = ask.context.get("eve")
+    known = key_order.in_order(ask.context, ask.context_order).get("eve")
     facts: Json = known if isinstance(known, dict) else {}
     kind = APPROVAL if ask.kind == AskKind.APPROVAL else QUESTION
     offered = [_option(option) for option in sorted(options, key=lambda one: one.position)]

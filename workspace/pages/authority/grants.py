@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from asks import taking_back
+from asks.actions import taking_back
 from asks.actions.action_words import name_action
 from asks.models import Grant
 from asks.refusals import Refused

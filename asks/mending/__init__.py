@@ -1,0 +1,1 @@
+"""What follows for asks and grants from a change of their agent."""

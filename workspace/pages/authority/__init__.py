@@ -1,0 +1,1 @@
+"""Claims of asks and live grants."""
