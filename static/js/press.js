@@ -59,10 +59,10 @@
   const isDefaultOfAField = (control) =>
     control.matches(ANSWERS) && byKey !== control && document.activeElement !== control && document.activeElement !== document.body;
 
-  /* An approval of which something was never in view goes there instead. */
+  /* An approval of which something was never in view goes there instead. A changed call is shown once more as a whole. */
   function mayApprove(option) {
     const card = option.closest(".card");
-    if (!card || option.matches("[data-denies]")) return true;
+    if (!card || option.matches("[data-denies]") || isChanged(option.form)) return true;
     fold();
     const clamp = card.querySelector("[data-folded]");
     const part = isBound(card) ? unread(card) : null;
@@ -71,6 +71,9 @@
     say(WORDS.read_first);
     return false;
   }
+
+  const isChanged = (form) => Array.from(form?.elements || []).some((field) => field.name.startsWith("edit/")
+    && (field.options ? !field.options[field.selectedIndex]?.defaultSelected : field.value !== field.defaultValue));
 
   const markWhole = (form) => { if (form && form.elements.whole) form.elements.whole.value = "1"; };
 

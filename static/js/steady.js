@@ -60,8 +60,9 @@
     const from = { transform: `translateY(${by + offsetOf(node)}px)` };
     for (const running of node.getAnimations()) if (running.id === "slide") running.cancel();
     node.style.transform = from.transform;
+    node.slideFrom = from;
     requestAnimationFrame(() => requestAnimationFrame(() => {
-      if (node.style.transform !== from.transform) return; // it moved again meanwhile
+      if (node.slideFrom !== from) return; // it moved again meanwhile
       node.style.transform = "";
       node.animate([from, { transform: "none" }], { id: "slide", duration: SLIDE, easing: "ease-out" });
     }));

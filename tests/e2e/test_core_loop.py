@@ -92,6 +92,7 @@ def test_two_asks_of_one_turn_resume_it_once_by_keyboard(
     expect(page.locator("article", has_text="Ship 4.2 today?")).to_be_visible(timeout=PATIENCE)
     expect(page).to_have_title("(2) Needs you")
 
+    page.wait_for_timeout(800)  # what has just arrived takes no key
     page.keyboard.press("j")
     page.keyboard.press("1")
     expect(page).to_have_title("(1) Needs you", timeout=PATIENCE)

@@ -180,6 +180,8 @@ def _first_press(
     The second press names the same option.
     """
     changes = proposal is not None and not posted.is_over and proposal.fits
+    if proposal is not None and not proposal.fits and not posted.back:
+        return None  # what does not fit is refused, with the fields named
     if not posted.back and not changes and not _wants_a_second_press(ask_id, posted):
         return None
     mine = access.asks_of(request.user).filter(pk=ask_id, status=AskStatus.OPEN)
