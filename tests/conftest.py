@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import hypothesis
 import pgtrigger
 import pytest
 from django.conf import settings
+from hypothesis import HealthCheck
+from hypothesis import settings as draws
 from pytest_django import DjangoDbBlocker
 
 from tests.database import TestServer, flush_quickly
@@ -20,9 +21,9 @@ from tests.temporary import one_temporary_folder
 # As in manage.py: what is loaded and collected stays, and need not be looked through meanwhile.
 gc.set_threshold(100_000, 20, 50)
 
-# No test is about time: a slow machine fails nothing.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+# How long a draw takes tells how busy the machine is, and nothing else.
+draws.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+draws.load_profile("any machine")
 
 QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 SERVER = pytest.StashKey[TestServer]()

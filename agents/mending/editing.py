@@ -105,6 +105,8 @@ def _apply(agent_id: int, version: int, by: AbstractBaseUser, wanted: dict[str, 
     agent = lock_agent(agent_id)
     _check_version(agent, version)
     old = {name: getattr(agent, name) for name in wanted}
+    if "settings" in old:
+        old["settings"] = _with_defaults(agent)
     for name, value in wanted.items():
         setattr(agent, name, value)
     registration.check_fields(agent)
@@ -119,6 +121,14 @@ def _apply(agent_id: int, version: int, by: AbstractBaseUser, wanted: dict[str, 
     if any(name in wanted for name in HOW_IT_RUNS):
         controls.retry_failing(agent_id=agent.pk, by=by)
     return agent
+
+
+def _with_defaults(agent: Agent) -> dict[str, Any]:
+    """Return the stored settings as they count, so that a default is not taken for a change."""
+    try:
+        return registration.checked_settings(agent.runtime, agent.settings)
+    except ValidationError:
+        return agent.settings
 
 
 def _lock_living(agent: LockedAgent) -> list[LockedSession]:

@@ -7,7 +7,8 @@ workspace chain under an advisory lock of its own. docs/ledger.md explains what 
 
 This module writes the kinds verdict, vote, refusal, withdrawn, expired, superseded and imported.
 Other modules write retracted, policy_changed, key_created, key_revoked, delegated,
-delegation_revoked and dropped through ``append_row``, and extended and escalated through ``append_record``.
+delegation_revoked and dropped through ``append_row``, and extended, escalated and
+agent_changed through ``append_record``.
 """
 
 from __future__ import annotations

@@ -7,18 +7,20 @@ have the same text and the same options. Only asks that the person may still rea
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Count, Max, QuerySet
+from django.contrib.auth.models import AbstractBaseUser, User
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet
 
+from agents.db.expressions import is_among
+from agents.db.statements import Prepared
 from asks import access
 from asks.drafts import AskDraft
 from asks.lifecycle import AskStatus
-from asks.models import Verdict, Vote
+from asks.models import Ask, Verdict, Vote
 
 Likeness = tuple[int, str]
 """An agent's id and a digest of the question (`Ask.likeness`)."""
@@ -63,25 +65,26 @@ def likeness_of(draft: AskDraft, prompt: str) -> str:
 
 
 def earlier_answers(
-    person: AbstractBaseUser, questions: Collection[Likeness]
+    person: AbstractBaseUser, asks: Sequence[int]
 ) -> dict[Likeness, EarlierAnswers]:
-    """Return what a person answered to these questions before: one query for any number of them."""
-    digests = {digest for _agent, digest in questions if digest}
-    if person.pk is None or not digests:
+    """Return what a person answered before to the questions of these asks, in one query."""
+    if person.pk is None or not asks:
         return {}
-    agents = {agent for agent, _digest in questions}
-    readable = access.asks_of(person).filter(
-        status=AskStatus.ANSWERED, agent__in=agents, likeness__in=digests
-    )
-    verdicts = Verdict.objects.filter(
-        decided_by=person.pk, ask__in=readable, ask__votes=None, retraction=None
-    )
-    votes = Vote.objects.filter(voter=person.pk, ask__in=readable)
-    rows = _counted(verdicts, "decided_at").union(_counted(votes, "cast_at"), all=True)
     found: dict[Likeness, list[tuple[str, int, datetime]]] = {}
-    for agent, digest, label, number, last in rows:
+    for agent, digest, label, number, last in _ANSWERS.rows(person.pk, list(asks)):
         found.setdefault((agent, digest), []).append((label, number, last))
     return {question: _summed(answers) for question, answers in found.items()}
+
+
+def _answers(person: int, asks: list[int]) -> QuerySet[Any, Any]:
+    same = {"agent": OuterRef("agent"), "likeness": OuterRef("likeness")}
+    shown = Ask.objects.filter(is_among("pk", asks), **same).exclude(likeness="")
+    readable = access.asks_of(User(pk=person)).filter(Exists(shown), status=AskStatus.ANSWERED)
+    verdicts = Verdict.objects.filter(
+        decided_by=person, ask__in=readable, ask__votes=None, retraction=None
+    )
+    votes = Vote.objects.filter(voter=person, ask__in=readable)
+    return _counted(verdicts, "decided_at").union(_counted(votes, "cast_at"), all=True)
 
 
 def _counted(answers: QuerySet[Any], moment: str) -> QuerySet[Any, Any]:
@@ -90,6 +93,9 @@ def _counted(answers: QuerySet[Any], moment: str) -> QuerySet[Any, Any]:
     grouped = answers.order_by().values(*columns).annotate(number=Count("pk"), last=Max(moment))
     rows: QuerySet[Any, Any] = grouped.values_list(*columns, "number", "last")
     return rows
+
+
+_ANSWERS = Prepared(_answers, of=(int, list))
 
 
 def _summed(answers: list[tuple[str, int, datetime]]) -> EarlierAnswers:

@@ -299,3 +299,11 @@ def test_a_change_without_a_person_is_the_systems(agent: Agent) -> None:
 
     record_agent_change(AgentChange(agent, "owners", None, {}))
     assert records()[0]["actor"] == "system"
+
+
+def test_a_default_that_was_not_stored_is_no_change(agent: Agent, owner: User) -> None:
+    Agent.objects.filter(pk=agent.pk).update(settings={"command": ["true"]})
+    agent.refresh_from_db()
+    edit(agent, owner, settings={"command": ["false"]})
+    (record,) = records()
+    assert record["facts"]["changed"] == {"settings.command": [["true"], ["false"]]}

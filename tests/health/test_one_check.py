@@ -7,10 +7,11 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from psycopg import errors
 from pytest_django import DjangoAssertNumQueries
 
 from agents import claims, controls
@@ -138,13 +139,45 @@ def test_the_database_away_is_said_to_open_pages(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away() -> object:
-        from django.db import OperationalError
-
         raise OperationalError("connection refused")
 
     monkeypatch.setattr(look, "_read", away)
     words = read(client.get("/health/banner").content).words
     assert "The database does not answer." in words
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (errors.ConnectionFailure("refused"), "The database does not answer."),
+        (errors.DiskFull("no space left"), "The disk of the database is full"),
+    ],
+)
+def test_a_page_that_fails_for_the_database_says_so(
+    as_owner: Client, monkeypatch: pytest.MonkeyPatch, cause: Exception, words: str
+) -> None:
+    def fails(*_: object) -> object:
+        raise OperationalError("a secret address") from cause
+
+    monkeypatch.setattr("workspace.pages.agents._with_home", fails)
+    as_owner.raise_request_exception = False
+    answer = as_owner.get("/agents/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "10")
+    page = read(answer.content).words
+    assert words in page
+    assert "secret" not in page
+    assert words in read(as_owner.get("/health/banner").content).words
+
+
+def test_a_statement_that_fails_is_no_outage(
+    as_owner: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> object:
+        raise OperationalError("deadlock") from errors.DeadlockDetected()
+
+    monkeypatch.setattr("workspace.pages.agents._with_home", fails)
+    as_owner.raise_request_exception = False
+    assert as_owner.get("/agents/").status_code == 500
 
 
 @pytest.mark.usefixtures("worker")

@@ -15,7 +15,8 @@ from agents import controls
 from agents.models import Agent
 from asks import answering, withdrawing
 from asks.deadlines import expiry
-from asks.models import Ask
+from asks.models import Ask, Verdict
+from asks.undo import retracting
 from tests.responses.answers import refused
 from tests.responses.world import (
     REQUEST,
@@ -174,3 +175,31 @@ def test_an_answer_whose_turn_failed_is_followed_to_the_next_try(
     going_on = program.look(paused)["envelope"]["next_response_id"]
     assert going_on != first
     assert "Built." in words(program.look({"id": going_on}))
+
+
+def test_an_answer_that_can_be_taken_back_is_none_yet(program: Caller, owner: User) -> None:
+    """The program hears of it when it takes effect, and of the one that stands only."""
+    paused = program.ask()
+    ask = ask_of(paused)
+
+    def press_for_now(label: str) -> Verdict:
+        done = answering.answer_ask(
+            ask_id=ask.pk,
+            by=owner,
+            option=ask.options.get(label=label).key,
+            undo=timedelta(seconds=5),
+        )
+        assert isinstance(done, answering.Answered)
+        return done.verdict
+
+    taken_back = press_for_now("EU")
+    assert program.look(paused)["envelope"] == paused["envelope"]
+    retracting.retract_verdict(verdict_id=taken_back.pk, by=owner)
+    assert program.look(paused)["envelope"] == paused["envelope"]
+
+    stands = press_for_now("US")
+    retracting.start_now(verdict_id=stands.pk, by=owner)
+    carry_all()
+
+    going_on = program.look(paused)["envelope"]["next_response_id"]
+    assert "Reconciled US" in words(program.look({"id": going_on}))

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workspace.protocols.responses.errors import ResponsesProblem
@@ -156,8 +156,6 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
-#: The first draw of a process is slow, and slower beside other tests.
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from([*HANDLING, "x"]), JSON) | ITEMS | JSON)
 def test_nothing_that_is_sent_breaks_it(body: object) -> None:
     try:

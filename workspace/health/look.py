@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from psycopg import errors
 
@@ -102,7 +102,7 @@ def _look() -> Health:
     try:
         alive, busy, waited, applied = _read()
     except (DatabaseError, InterfaceError) as error:
-        return _what_failed(error)
+        return what_failed(error)
     needed, known = _migrations()
     ours = {name for name in applied if name.partition(".")[0] in OUR_APPS}
     return Health(
@@ -121,7 +121,15 @@ def _read() -> tuple[bool, bool, float, list[str]]:
     return bool(alive), bool(busy), float(waited), list(applied)
 
 
-def _what_failed(error: Exception) -> Health:
+def is_outage(error: BaseException | None) -> bool:
+    """Whether an error means that the database is away or full, and not that a statement failed."""
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state[:2] in ("08", "53") or state in ("57P01", "57P02", "57P03")
+
+
+def what_failed(error: Exception) -> Health:
     """Tell a full disk, and a database without our tables, from a database that is away."""
     why = error.__cause__
     if isinstance(why, errors.DiskFull | errors.ConfigurationLimitExceeded):

@@ -10,7 +10,8 @@ def _keep_messages(apps: Any, schema_editor: Any) -> None:
 
 
 def _bring_back(apps: Any, schema_editor: Any) -> None:
-    apps.get_model("workspace", "Response").objects.filter(steps="commentary").update(commentary=True)
+    """Neither messages nor reasoning may turn into calls."""
+    apps.get_model("workspace", "Response").objects.exclude(steps="calls").update(commentary=True)
 
 
 class Migration(migrations.Migration):

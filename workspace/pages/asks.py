@@ -307,7 +307,7 @@ def _name_note(person: User, standing: access.Rights) -> SafeString:
 def _earlier_note(person: User, found: Ask) -> SafeString:
     """Render what the reader answered to the same question before."""
     question = (found.agent_id, found.likeness)
-    return markup.earlier_note(earlier_answers(person, [question]).get(question), found.likeness)
+    return markup.earlier_note(earlier_answers(person, [found.pk]).get(question), found.likeness)
 
 
 def show_outcome(

@@ -5,13 +5,18 @@ They work without the database.
 
 from __future__ import annotations
 
+import sys
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from workspace.health.look import is_outage, keep, what_failed
+from workspace.health.words import what_is_wrong
 from workspace.pages.owner_request import page_to_return_to, typed_words
 
+RETRY_SECONDS = 10
 TOO_OLD = gettext_lazy(
     "This page was too old, or opened in another sign-in, so what it sent was not trusted. "
     "Nothing was recorded."
@@ -45,8 +50,24 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 503 with the words of the health check if the database is why, without asking it again."""
+    error = sys.exc_info()[1]
+    if isinstance(error, Exception) and is_outage(error):
+        return _without_the_database(request, error)
     words = _("The server failed at this. It may have been recorded or not; trying again is safe.")
     return problem(request, 500, _("Something broke"), words, link=_("Back"))
+
+
+def _without_the_database(request: HttpRequest, error: Exception) -> HttpResponse:
+    found = what_failed(error)
+    keep(found)
+    (sentence,) = what_is_wrong(found).values()
+    advice = _("It may have been recorded or not; trying again is safe.")
+    response = problem(
+        request, 503, _("The workspace cannot work"), f"{sentence} {advice}", link=_("Try again")
+    )
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:

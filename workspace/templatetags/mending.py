@@ -19,6 +19,8 @@ MOST = 300
 @register.filter
 def record_value(value: object) -> str:
     """Return a value of a recorded change on one line: words as they are, the rest as JSON."""
+    if value is None:
+        return "—"
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         text = ", ".join(value)
     else:

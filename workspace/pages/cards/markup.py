@@ -122,7 +122,7 @@ def ask_cards(
     keys = {place.pk: _key(place) for place in places}
     _remember([pk for pk, key in keys.items() if key not in _remembered])
     notes = _name_notes(places)
-    before = earlier_answers(reader, [_likeness(place) for place in places])
+    before = earlier_answers(reader, [place.pk for place in places])
     found = ((place, _remembered.get(keys[place.pk])) for place in places)
     return [
         assembled(

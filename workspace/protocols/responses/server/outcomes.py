@@ -15,7 +15,7 @@ from asks.lifecycle import AskStatus
 from asks.models import Ask
 from workspace.protocols.responses.models import Response
 from workspace.protocols.responses.server.events import body_of, with_status
-from workspace.protocols.responses.server.questions import named_question
+from workspace.protocols.responses.server.questions import named_question, status_of
 from workspace.protocols.responses.wire import Json
 
 AWAITING = "awaiting_human"
@@ -33,7 +33,7 @@ def present_body(response: Response) -> Json:
 def outcome_of(response: Response) -> Json:
     """Return the part of a paused response's envelope that changes."""
     asks = latest_asks(response)
-    words = {ask.status for ask in asks}
+    words = {status_of(ask) for ask in asks}
     going_on = _continued_by(response)
     return {
         "status": _word(words),

@@ -18,7 +18,7 @@ from agents.lifecycle import Outcome, RunStatus
 from agents.locking import LockedSession
 from agents.models import Event, Session
 from agents.text.json_input import is_json
-from asks.models import Ask, Verdict
+from asks.models import Ask
 from workspace.models import ApiKey
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.agent import work
@@ -81,9 +81,10 @@ def _answer(session: LockedSession, event: Event) -> None:
     if asker is None:
         return
     # The event of a confidential answer has none of its words: the rows do.
-    verdict = Verdict.objects.select_related("ask").get(ask=event.data["ask_id"])
+    answered = Ask.objects.select_related("verdict").get(pk=event.data["ask_id"])
+    verdict = answered.decision
     label, words = verdict.option_label, verdict.text
-    wanted = work.resumed(asker, verdict.ask.request_key, label or words)
+    wanted = work.resumed(asker, answered.request_key, label or words)
     if door := _door.get():
         wanted = replace(
             wanted,
@@ -94,13 +95,13 @@ def _answer(session: LockedSession, event: Event) -> None:
             said=_continued(wanted.said, door.said),
             ignored=door.ignored,
         )
-    if questions.is_hidden(verdict.ask):
+    if questions.is_hidden(answered):
         wanted = replace(wanted, items=[_without_answer(item) for item in wanted.items])
     elif label and words:
         beside = input_message("user", [{"type": "input_text", "text": words}])
         wanted = replace(wanted, items=[*wanted.items, beside])
-    root, ask = work.root_of(asker), verdict.ask_id
-    child = store.make_response(session, wanted, previous=asker, root=root, answers=ask)
+    root = work.root_of(asker)
+    child = store.make_response(session, wanted, previous=asker, root=root, answers=answered.pk)
     if door is not None:
         door.made.append(child)
 

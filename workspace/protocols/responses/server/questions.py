@@ -11,7 +11,7 @@ import hashlib
 
 from asks.actions import binding, editing
 from asks.drafts import request_keys
-from asks.lifecycle import CONFIDENTIAL
+from asks.lifecycle import CONFIDENTIAL, AskStatus
 from asks.models import Ask, Gate
 from workspace.protocols.responses import wire
 from workspace.protocols.responses.models import Response
@@ -59,6 +59,12 @@ def _show_hidden(stream: ResponseStream, ask: Ask) -> None:
     stream.call(name, ask.request_key, compact_json(arguments))
 
 
+def status_of(ask: Ask) -> str:
+    """Return the status of a question. An answer that can still be taken back is none yet."""
+    is_held = ask.status == AskStatus.ANSWERED and ask.decision.is_held
+    return AskStatus.OPEN if is_held else AskStatus(ask.status)
+
+
 def approval_id(gate: Gate, public_id: str) -> str:
     """Return the id of an approval: another one for each ask, action and version of the policy.
 
@@ -70,7 +76,7 @@ def approval_id(gate: Gate, public_id: str) -> str:
 
 def named_question(ask: Ask, public_id: str) -> Json:
     """Return the names of a question on the wire, its status, and the binding to answer with."""
-    named = {"call_id": request_keys.root_of(ask.request_key), "status": ask.status}
+    named = {"call_id": request_keys.root_of(ask.request_key), "status": status_of(ask)}
     gate = binding.gate_of(ask)
     if gate is None or is_hidden(ask):
         return named
