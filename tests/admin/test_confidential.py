@@ -100,7 +100,10 @@ def test_nor_does_an_export(as_root: Client, model: type[Any], ending: str) -> N
 
 
 def test_who_decided_when_and_how_is_told(as_root: Client, decided: Ask) -> None:
-    chosen = {"action": "export_json", "_selected_action": [str(decided.decision.pk)]}
+    chosen = {
+        "action": "export_json",
+        "_selected_action": [str(Verdict.objects.get(ask=decided).pk)],
+    }
     (row,) = json.loads(as_root.post("/admin/asks/verdict/", chosen).content)
     assert (row["by"], row["agent"], row["meaning"]) == ("ben", "treasury", "approve")
     assert (row["question"], row["operation"], row["params"]) == (

@@ -15,10 +15,12 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.db.expressions import database_now
 from agents.models import Agent
+from agents.registration import open_session
 from asks import answering, backlog, delegation
 from asks.deadlines import expiry
 from asks.ledger import anchors
 from asks.models import Ask, SignedFile
+from asks.undo.retracting import retract_verdict
 from tests.effects import redeem_grant
 from tests.factories import REFUND, AgentFactory, UserFactory, echo_of, home_of
 from tests.policies.world import asked, in_force
@@ -50,6 +52,7 @@ def fill(count: int) -> None:
         terms = {"expires_after": "P1D", "remind_after": "PT1H"}
         in_force(agent, {"operation": "refund", "quorum": 2}, by=owner, **terms)
         _decide(asked(home_of(agent)), owner, colleague)
+        _take_back(asked(open_session(agent)), owner, colleague)
         _leave_undecided(asked(home_of(agent)), owner)
         delegation.create_delegation(
             by=owner, to=colleague, ends_at=database_now() + DAY, reason="Away"
@@ -65,6 +68,18 @@ def _decide(voted: Ask, owner: User, colleague: User) -> None:
     verdict = Ask.objects.get(pk=voted.pk).verdict
     redeem_grant(session_id=voted.session_id, operation="refund", params=REFUND.params)
     SignedFile.objects.create(digest=f"{voted.pk:064}", name="a.json", why="-", verdict=verdict)
+
+
+def _take_back(voted: Ask, owner: User, colleague: User) -> None:
+    for person in (owner, colleague):
+        press: dict[str, Any] = {
+            "option": "approve",
+            "echo": echo_of(voted),
+            "undo": timedelta(seconds=20),
+        }
+        answering.answer_ask(ask_id=voted.pk, by=person, **press)
+    verdict = Ask.objects.get(pk=voted.pk).decision
+    retract_verdict(verdict_id=verdict.pk, by=colleague)
 
 
 def _leave_undecided(late: Ask, owner: User) -> None:
