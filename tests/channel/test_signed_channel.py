@@ -311,6 +311,6 @@ def test_what_was_judged_is_kept(channel: Channel, ask: Ask) -> None:
     channel.put("junk.json", b"{}")
     decision_files.scan_folder()
     kept = {file.name: file for file in SignedFile.objects.all()}
-    assert kept[f"ask-{ask.pk}.json"].verdict == ask.verdict
+    assert kept[f"ask-{ask.pk}.json"].verdict == Verdict.objects.get(ask=ask)
     assert kept["junk.json"].refusal == Refusal.objects.get()
     assert kept["junk.json"].principal == "mia"
