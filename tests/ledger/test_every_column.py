@@ -51,7 +51,12 @@ DAY = timedelta(days=1)
 UNTOLD: dict[type[models.Model], set[str]] = {
     # Who held it and how often its card was drawn say nothing of what was decided; what repeats an
     # expired ask comes later, and tells of it itself.
-    Ask: {"claimed_by_id", "claimed_at", "card_version", "superseded_by_id"},
+    # The order of names is for the eye, and the likeness is a digest of what is told.
+    Ask: {
+        *("claimed_by_id", "claimed_at", "card_version", "superseded_by_id"),
+        *("context_order", "likeness"),
+    },
+    Gate: {"params_order"},
     ApiKey: {"last_used_at"},
 }
 KINDS: tuple[type[models.Model], ...] = (
