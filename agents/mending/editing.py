@@ -128,7 +128,7 @@ def _with_defaults(agent: Agent) -> dict[str, Any]:
     try:
         return registration.checked_settings(agent.runtime, agent.settings)
     except ValidationError:
-        return agent.settings
+        return dict(agent.settings)
 
 
 def _lock_living(agent: LockedAgent) -> list[LockedSession]:
