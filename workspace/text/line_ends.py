@@ -13,17 +13,17 @@ _END = re.compile(r"\r\n|\r|\n")
 _BLANKS = re.compile(r"[^\S\r\n]+(?=\r|\n|\Z)")
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line without its end, and the end: CR LF, CR, LF or nothing."""
 
     text: str
     end: str
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[TextLine]:
     """Split a text into lines; the last one has no end."""
     ends = _END.findall(text)
-    return [Line(*pair) for pair in zip(_END.split(text), [*ends, ""], strict=True)]
+    return [TextLine(*pair) for pair in zip(_END.split(text), [*ends, ""], strict=True)]
 
 
 def mark_line_ends(text: str) -> str:
@@ -65,7 +65,7 @@ def keep_line_ends(before: str, typed: str) -> str:
     return "".join(parts)
 
 
-def _same_places(old: list[Line], new: list[Line]) -> list[tuple[int, int]]:
+def _same_places(old: list[TextLine], new: list[TextLine]) -> list[tuple[int, int]]:
     """Return the pairs (new line, old line) that are the same line, or the one that replaced it."""
     matcher = SequenceMatcher(
         None, [line.text for line in old], [line.text for line in new], autojunk=False
