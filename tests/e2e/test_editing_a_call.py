@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asks.drafts import ActionDraft
 from asks.models import Ask, Grant, Refusal, Verdict
 from tests.e2e.conftest import NoErrors
+from tests.e2e.presses import press_to_the_end
 from tests.live_server import LiveServer
 from tests.pages import world
 from tests.policies.world import asked, in_force, refund
@@ -59,15 +60,6 @@ def change(page: Page, ask: Ask, amount: str) -> None:
         card.get_by_text("Change it before approving").click()
     card.get_by_label("amount", exact=True).fill(amount)
     card.get_by_role("button", name="Approve once").click()
-
-
-def press_to_the_end(page: Page, button: Locator) -> None:
-    """Press until all that the press covers was in view: each press shows the next part of it."""
-    for _ in range(12):
-        if not button.count():
-            return
-        button.click()
-        page.wait_for_timeout(700)
 
 
 def looks_right(page: Page) -> None:

@@ -14,6 +14,7 @@ from asks.models import Ask, Verdict
 from tests.conformance.run import Server
 from tests.conformance.run import server as another_installation
 from tests.e2e.conftest import NoErrors
+from tests.e2e.presses import press_to_the_end
 from tests.factories import home_of
 from tests.leaf.harnesses import remote_agent
 from tests.leaf.world import ITEM
@@ -106,7 +107,7 @@ def test_reject_then_approve_comes_to_a_verdict(
     expect(second.get_by_label("Earlier gates of this session")).to_contain_text(
         "owner: Reject “check the callers”"
     )
-    second.get_by_role("button", name="Approve").click()
+    press_to_the_end(page, second.get_by_role("button", name="Approve"))
 
     thread = page.locator("#stream")
     expect(thread).to_contain_text("FLAGGED for i1.", timeout=SLOW)
