@@ -81,6 +81,15 @@ def pytest_runtest_teardown() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _without_a_credential() -> Iterator[None]:
+    """Begin as a request does: with no key of the one before, which an async client leaves behind."""
+    from asks.ledger import credential
+
+    credential.act_with("")
+    yield
+
+
+@pytest.fixture(autouse=True)
 def _all_is_well() -> Iterator[None]:
     """Pages of this process find a workspace in order, without a look; tests of health forget it."""
     from workspace.health import look
