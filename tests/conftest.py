@@ -81,12 +81,11 @@ def pytest_runtest_teardown() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _without_a_credential() -> Iterator[None]:
+def _without_a_credential() -> None:
     """Begin as a request does: with no key of the one before, which an async client leaves behind."""
     from asks.ledger import credential
 
     credential.act_with("")
-    yield
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from tests.factories import REFUND, ask, draft, echo_of
 pytestmark = pytest.mark.django_db
 
 ANSWERING, ANSWERING_ONE_OF_MANY = 18, 17
-ANSWERING_AN_APPROVAL = 20
+ANSWERING_AN_APPROVAL = 21
 REFUSING = 13
 WITHDRAWING = 16
 

@@ -85,7 +85,7 @@ def test_the_card_shows_the_gates_before_it_with_their_verdicts(
 ) -> None:
     text = words_of(as_owner, f"/asks/{ask_of(parked).pk}/")
 
-    assert "gate 0 olga: Reject “check the callers” I read **a.py**." in text
+    assert "gate 0 olga: Reject “check the callers” I read a.py." in text
 
 
 def test_a_rejection_carries_its_words(as_owner: Client, parked: Agent) -> None:

@@ -229,7 +229,7 @@ def test_after_the_limit_it_is_given_up_until_a_person_says_so(owner: User) -> N
 
     found = session_of(agent)
     assert (standing(agent).word, standing(agent).reason) == ("failed", "error")
-    assert found.status == Status.PAUSED
+    assert found.status == Status.FAILING
     assert (
         found.status_reason == "Given up after it failed 3 times in a row. A person tries it again."
     )
@@ -258,7 +258,7 @@ def test_wrong_settings_are_given_up_at_once(owner: User) -> None:
 
     carry_all()
 
-    assert session_of(agent).status == Status.PAUSED
+    assert session_of(agent).status == Status.FAILING
     assert "nobody:nothing" in standing(agent).message
 
 

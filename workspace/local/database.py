@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import psycopg
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
@@ -50,7 +50,7 @@ def prepare_database(url: str, world: str, say: Callable[[str], None]) -> None:
         if world != "none":
             say(f"Building the {world} world")
             call_command("build_world", world)
-        elif not User.objects.exists():
+        elif not get_user_model().objects.exists():
             say("Making the first owner, “owner”")
             call_command("build_world", "none")
 

@@ -61,6 +61,8 @@ def keep_line_ends(before: str, typed: str) -> str:
     for number, line in enumerate(new):
         end = old[kept[number]].end if number in kept else usual
         usual = end or usual
+        if not line.text and usual == "\n" and parts and parts[-1].endswith("\r"):
+            usual = "\r"  # or the two would be one end
         parts.append(line.text + (usual if line.end else ""))
     return "".join(parts)
 
