@@ -119,9 +119,10 @@ class Hand:
     def type_on(self) -> None:
         """Type a sentence into a field, while its card is settled: no letter of it may decide anything."""
         fields = self.page.locator(".card[data-open] textarea:visible")
-        if not fields.count():
+        shown = fields.count()
+        if not shown:
             return
-        field = fields.nth(self.random.randrange(fields.count()))
+        field = fields.nth(self.random.randrange(shown))
         card = self._card_of(field)
         ask = Ask.objects.filter(pk=card, status="open").first()
         if ask is None or not self._focus(field):
@@ -179,9 +180,10 @@ class Hand:
 
     def _some_option(self) -> tuple[Locator, Ask] | None:
         options = self.page.locator(".card [data-option]:visible")
-        if not options.count():
+        shown = options.count()
+        if not shown:
             return None
-        option = options.nth(self.random.randrange(options.count()))
+        option = options.nth(self.random.randrange(shown))
         ask = Ask.objects.filter(pk=self._card_of(option)).first()
         return (option, ask) if ask else None
 
