@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import Page, expect
 
 from tests.browser import NoBrowserError, driver, is_required, launch
+from tests.e2e.presses import press_to_the_end
 
 if TYPE_CHECKING:
     from asks.models import Ask
@@ -25,7 +26,8 @@ def press(ask: Ask, label: str) -> bool:
             page.set_default_timeout(PATIENCE)
             _sign_in(page, link)
             card = page.locator(address)
-            card.get_by_role("button", name=re.compile(rf"^{re.escape(label)}\b")).click()
+            button = card.get_by_role("button", name=re.compile(rf"^{re.escape(label)}\b"))
+            press_to_the_end(page, button)
             expect(card).to_contain_text(f"answered {label}", timeout=PATIENCE)
     except NoBrowserError as error:
         if is_required():
