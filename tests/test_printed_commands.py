@@ -52,7 +52,8 @@ def printed(page: Path) -> Iterator[str]:
         yield words if "-" in words else f"{words} --help"  # a name alone is no whole command
 
 
-LINES = sorted({(page.name, line) for page in PAGES for line in printed(page)})
+#: Each line once, with a page on which it stands.
+LINES = sorted({line: page.name for page in PAGES for line in printed(page)}.items())
 
 
 def as_typed(line: str) -> str:
@@ -78,8 +79,8 @@ def test_there_are_many() -> None:
     assert len(LINES) > 25
 
 
-@pytest.mark.parametrize(("page", "line"), LINES, ids=[f"{page}: {line}" for page, line in LINES])
-def test_a_printed_command_runs(page: str, line: str, folder: Path) -> None:
+@pytest.mark.parametrize(("line", "page"), LINES, ids=[f"{page}: {line}" for line, page in LINES])
+def test_a_printed_command_runs(line: str, page: str, folder: Path) -> None:
     del page
     typed = as_typed(line)
     verb = re.search(r"manage\.py ([a-z_]+)", typed)

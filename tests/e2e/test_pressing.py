@@ -69,7 +69,7 @@ def approval(owner: User, params: dict[str, object], **rule: object) -> Ask:
     return asked(world.home(agent), ActionDraft("refund", params))
 
 
-@pytest.mark.parametrize("at", [0.03, 0.5, 0.97])
+@pytest.mark.parametrize("at", [0.03, 0.97])
 @pytest.mark.parametrize("label", ["EU ledger", "US ledger"])
 def test_the_option_under_the_pointer_is_recorded_on_a_card_that_was_not_the_current_one(
     queue: Callable[..., Page], owner: User, label: str, at: float
@@ -302,7 +302,7 @@ COMPOSING = [
 
 
 @pytest.mark.parametrize("said", COMPOSING)
-@pytest.mark.parametrize("key", ["Enter", "1", "j", "o"])
+@pytest.mark.parametrize("key", ["Enter", "1"])
 def test_nothing_is_sent_while_an_input_method_composes(
     queue: Callable[..., Page], owner: User, key: str, said: dict[str, object]
 ) -> None:
