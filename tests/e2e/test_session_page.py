@@ -68,7 +68,7 @@ def test_an_ask_brings_its_card_and_changes_the_status(
     expect(thread.locator("#session-state")).to_contain_text("Waiting for you")
     thread.locator(f"#ask-{ask.pk}").get_by_role("button", name="EU ledger").click()
     expect(thread.locator("#stream")).to_contain_text("owner answered EU ledger")
-    expect(thread.locator("#session-state")).to_contain_text("Running")
+    expect(thread.locator("#session-state")).to_contain_text("Queued")
     all_there(thread, session)
     no_errors()
 
